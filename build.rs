@@ -1,5 +1,6 @@
 //! Sets the commit and date that a binary shows as its version. They come from `HOTLINE_COMMIT` and `HOTLINE_BUILT` if
-//! set, else from git in a release build. Other builds do not ask git: they would be compiled again after each commit.
+//! set, else from git in a release build. Other builds do not ask git, because they would be compiled again after each
+//! commit.
 
 use std::process::Command;
 

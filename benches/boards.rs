@@ -6,14 +6,14 @@
 //! Two companies, each with a board of ten stages: one with 100,000 cards (`HOTLINE_BENCH_CARDS`), one with 1,000. A card
 //! has a contact and a product; some are won, some are lost. Each call is made to both boards in turn, in two ways: its
 //! statements alone, through a pool and into the same rows; and the whole request (token, statements, JSON) in this
-//! process, without a socket. The output has medians and their ratios. Aims: the service adds at most 30 % to the
+//! process, without a socket. It prints medians and their ratios. Aims: the service adds at most 30 % to the
 //! statements; 100,000 cards take at most 3 times as long as 1,000; indicators take less than 20 ms.
 
 #![allow(clippy::expect_used, clippy::panic)]
 
 use std::time::{Duration, Instant};
 
-use actix_web::App as Routes;
+use actix_web::App;
 use actix_web::middleware::from_fn;
 use actix_web::test::{TestRequest, init_service};
 use chrono::{TimeDelta, Utc};
@@ -33,22 +33,22 @@ use support::http::{ask, authorized, median, settings};
 mod support;
 
 /// Cards of the small board.
-const CARDS_FEW: usize = 1_000;
+const FEW_CARDS: usize = 1_000;
 
 /// Stages of a board.
 const STAGES: i32 = 10;
 
-/// Times each call is made: enough for a steady median.
+/// How many times each call is measured: enough for a steady median.
 const ROUNDS: usize = 40;
 
 /// Rounds before the measurement, for connections, caches and plans.
 const WARM_UP: usize = 8;
 
-/// Cards of a page: of each stage of a board, and of the list of one stage.
+/// Cards in a page: of each stage in a read of a board, and of the list of one stage.
 const PAGE: i64 = 100;
 
-/// The cards that a read of a board with few stages includes.
-const FIRST: FirstCardsLimits =
+/// The limits of the cards that a read of a board with few stages includes.
+const FIRST_CARDS: FirstCardsLimits =
     FirstCardsLimits { per_stage: PAGE, per_board: 1000, contacts: 10_000, assigned_to: None };
 
 /// A company with one board.
@@ -81,8 +81,8 @@ impl Call {
         }
     }
 
-    /// The statements of the call, without anything around them.
-    async fn alone(self, db: &PgPool, owner: &Owner, round: usize) {
+    /// Runs only the statements of the call.
+    async fn run_statements(self, db: &PgPool, owner: &Owner, round: usize) {
         let Owner { company, board, .. } = owner;
         let (company, board) = (*company, *board);
         match self {
@@ -90,7 +90,7 @@ impl Call {
                 let found: Option<Board> = table::find(db, company, board).await.expect("the board");
                 let stages: Vec<Stage> = table::all_of(db, company, board).await.expect("its stages");
                 let counts = boards::count_cards(db, company, board, None).await.expect("counts");
-                let first = cards::first_of_stages(db, company, board, stages.len(), FIRST).await.expect("cards");
+                let first = cards::first_of_stages(db, company, board, stages.len(), FIRST_CARDS).await.expect("cards");
                 assert!(found.is_some() && stages.len() == counts.len() && stages.len() == first.len());
             }
             Self::PageOfAStage => {
@@ -101,7 +101,7 @@ impl Call {
                 assert!(!page.rows.is_empty());
             }
             Self::Move => {
-                let (card, stage, rank) = owner.moved(round);
+                let (card, stage, rank) = owner.next_move(round);
                 let mut transaction = db.begin().await.expect("a transaction");
                 let db = &mut *transaction;
                 table::find::<CardRef>(&mut *db, company, card).await.expect("a card");
@@ -132,7 +132,7 @@ impl Call {
             Self::PageOfAStage => get(format!("{board}/cards?crmBoardListId={}", owner.stages[0])),
             Self::Indicators => get(format!("{board}/indicators")),
             Self::Move => {
-                let (card, stage, rank) = owner.moved(round);
+                let (card, stage, rank) = owner.next_move(round);
                 let body = json!({"crmBoardListId": stage, "position": rank});
                 TestRequest::post().uri(&format!("/api/v1/crm/cards/{card}/move")).set_json(body)
             }
@@ -143,9 +143,9 @@ impl Call {
 
 impl Owner {
     /// The card to move, its next stage and its place there: over all cards, to the first page of any open stage.
-    fn moved(&self, round: usize) -> (CardId, BoardListId, i64) {
+    fn next_move(&self, round: usize) -> (CardId, BoardListId, i64) {
         let card = self.cards[round * 7919 % self.cards.len()];
-        // The last stage is for won cards alone.
+        // The last stage is only for won cards.
         let stage = self.stages[round % (self.stages.len() - 1)];
         (card, stage, i64::try_from(round * 37 % 90).expect("a place"))
     }
@@ -166,13 +166,13 @@ async fn run() {
     pool::migrate(&db).await.expect("migrate");
     let started = Instant::now();
     let many = seed(&db, rows).await;
-    let few = seed(&db, CARDS_FEW).await;
+    let few = seed(&db, FEW_CARDS).await;
     sqlx::query("vacuum analyze").execute(&db).await.expect("analyze");
-    println!("seeded {rows} and {CARDS_FEW} cards in {:?}", started.elapsed());
+    println!("seeded {rows} and {FEW_CARDS} cards in {:?}", started.elapsed());
 
     let service = Service::start(settings(&postgres, database)).await.expect("the service starts");
     let http = init_service(
-        Routes::new().wrap(from_fn(routes::assign_request_id)).configure(routes::configure(service.handles.clone())),
+        App::new().wrap(from_fn(routes::assign_request_id)).configure(routes::configure(service.handles.clone())),
     )
     .await;
     println!("{:<16} {:>9} {:>11} {:>11} {:>7}", "call", "cards", "SQL", "service", "ratio");
@@ -182,13 +182,13 @@ async fn run() {
             let (mut sql, mut whole) = (Vec::new(), Vec::new());
             for round in 0..WARM_UP + ROUNDS {
                 let started = Instant::now();
-                call.alone(&db, owner, round * 2).await;
-                let alone = started.elapsed();
+                call.run_statements(&db, owner, round * 2).await;
+                let statement_time = started.elapsed();
                 let request = call.request(owner, round * 2 + 1).to_request();
                 let started = Instant::now();
                 ask(&http, request).await;
                 if round >= WARM_UP {
-                    sql.push(alone);
+                    sql.push(statement_time);
                     whole.push(started.elapsed());
                 }
             }
@@ -200,8 +200,8 @@ async fn run() {
         let growth = medians[0].as_secs_f64() / medians[1].as_secs_f64();
         println!("{:<16} growth {growth:.2} (aim: at most 3)", call.name());
         if call == Call::Indicators {
-            let most = Duration::from_millis(20);
-            println!("{:<16} {:.1?} (aim: less than {most:?})", call.name(), medians[0]);
+            let limit = Duration::from_millis(20);
+            println!("{:<16} {:.1?} (aim: less than {limit:?})", call.name(), medians[0]);
         }
     }
     db.close().await;
@@ -227,7 +227,7 @@ async fn seed(db: &PgPool, rows: usize) -> Owner {
         "insert into contacts (company_id, name, number)
          select $1, 'Maria ' || md5(n::text), '55119' || lpad(n::text, 8, '0') from generate_series(1, 1000) n
          where $2 > 0 and $3 > 0 and $4 > 0",
-        // Of ten cards two are won, and in the last stage; one is lost.
+        // Of every ten cards, two are won and in the last stage, and one is lost.
         "insert into cards (company_id, board_id, list_id, position, name, description, won_at, lost_at, creation_source,
              products_total)
          select $1, $2, s.id, n, 'Roof ' || md5(n::text), 'Some panels for roof ' || n,

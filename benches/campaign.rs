@@ -1,13 +1,13 @@
 //! Question: how many recipients a second does a campaign without a rate limit reach, from the decision to the
-//! provider, and what part is that of the messages which the bare outbox hands over in the same time?
+//! provider, and what fraction is that of the messages that the bare outbox hands over in the same time?
 //!
 //! `cargo bench --bench campaign`; `HOTLINE_BENCH_MESSAGES` makes a round smaller.
 //!
-//! A round of the outbox is one of the bench `outbox`: as many messages as there are recipients wait in a channel, and are
-//! handed over once it is connected. A round of a campaign begins with recipients in the table: each is read, decided by
-//! their conversation, journaled and handed over to the same provider, which takes everything. The two kinds of rounds
-//! alternate. 64 messages of a campaign are under way at once, as many as a channel is given at once. Pacing is off.
-//! The journal is in the temporary directory, so `TMPDIR` chooses the disk.
+//! A round of the outbox is the one of the bench `outbox`: as many messages as there are recipients wait in a channel,
+//! and are handed over once it is connected. A round of a campaign begins with recipients in the table: each is read,
+//! its send is decided by its conversation, journaled and handed over to the same provider, which accepts everything.
+//! The two kinds of rounds alternate. A campaign has at most 64 messages under way, as many as its channel sends at
+//! once. Pacing is off. The journal is in the temporary directory, so `TMPDIR` chooses the disk.
 //!
 //! Aim: at least 0.8 of the outbox.
 
@@ -27,11 +27,11 @@ use support::provider::{BODY, Desk, serve};
 /// Recipients of a round.
 const RECIPIENTS: usize = 20_000;
 
-/// Turns of each side.
+/// Measured turns of each side.
 const TURNS: usize = 3;
 
 /// A rate per minute that is never reached.
-const NO_RATE: i32 = 2_000_000_000;
+const RATE_NEVER_REACHED: i32 = 2_000_000_000;
 
 fn main() {
     if !support::is_bench() {
@@ -48,8 +48,9 @@ async fn run() {
     let desk = Desk::open(&postgres, address, 1, recipients, recipients).await;
     let (mut outbox, mut campaigns) = (Duration::ZERO, Duration::ZERO);
     for turn in 0..=TURNS {
-        let ((_, drain_time), campaign_time) = (desk.drain(&taken).await, campaign(&desk, recipients, &taken).await);
-        // The first turn opens the connections, and the contacts' tickets.
+        let ((_, drain_time), campaign_time) =
+            (desk.fill_and_drain(&taken).await, campaign(&desk, recipients, &taken).await);
+        // The first turn, which opens the connections and the contacts' tickets, does not count.
         if turn > 0 {
             outbox += drain_time;
             campaigns += campaign_time;
@@ -73,7 +74,7 @@ async fn campaign(desk: &Desk, recipients: usize, taken: &AtomicUsize) -> Durati
     .bind(company)
     .bind(desk.channels[0])
     .bind(BODY)
-    .bind(NO_RATE)
+    .bind(RATE_NEVER_REACHED)
     .fetch_one(db)
     .await
     .expect("a campaign");
@@ -88,7 +89,7 @@ async fn campaign(desk: &Desk, recipients: usize, taken: &AtomicUsize) -> Durati
     .expect("recipients");
     let due = taken.load(Ordering::Acquire) + recipients;
     let begin = Instant::now();
-    desk.engine.campaigns.begin(company, id).await.expect("it begins");
+    desk.engine.campaigns.begin(company, id).await.expect("the campaign begins");
     while taken.load(Ordering::Acquire) < due {
         tokio::time::sleep(Duration::from_millis(1)).await;
     }

@@ -1,12 +1,12 @@
-//! Question: how many events a second are delivered to one webhook and to 100, and what part is that of the posts which
-//! a bare loop of the same HTTP client makes to the same receiver?
+//! Question: how many events a second are delivered to one webhook and to 100, and what fraction is that of the posts
+//! that a bare loop of the same HTTP client makes to the same receiver?
 //!
 //! `cargo bench --bench deliveries`; `HOTLINE_BENCH_MESSAGES` changes how many deliveries a round has.
 //!
-//! Events of messages wait in the log. The dispatcher is asked to deliver all of them again: it reads, shows, signs,
-//! posts and records each. The loop makes as many posts of the same size, as many of them at once. The two alternate.
-//! Five companies have 20 webhooks each, as many as a company may have. The receiver is a thread of this process, and
-//! takes everything.
+//! Events of messages wait in the log. The dispatcher is asked to deliver all of them again: it reads, serializes,
+//! signs, posts and records each. The loop makes as many posts of the same size, as many of them at once. The two
+//! alternate. Five companies have 20 webhooks each, as many as a company may have. The receiver is a thread of this
+//! process, and accepts everything.
 //!
 //! Aim: at least half of the loop.
 
@@ -30,20 +30,20 @@ use support::usage::Usage;
 /// Deliveries of a round.
 const DELIVERIES: usize = 20_000;
 
-/// Turns of each side.
+/// Measured turns of each side.
 const TURNS: usize = 3;
 
 const TICKETS: usize = 50;
 
 /// Concurrent sends, which fill the log before the measurement.
-const FILLING: usize = 64;
+const FILL_CONCURRENCY: usize = 64;
 
 /// Companies, and webhooks of each.
 const SHAPES: [(usize, usize); 2] = [(1, 1), (5, 20)];
 
 /// The service's limits of concurrent attempts: of a webhook, and of a company.
-const OF_WEBHOOK: usize = 32;
-const OF_COMPANY: usize = 96;
+const ATTEMPTS_PER_WEBHOOK: usize = 32;
+const ATTEMPTS_PER_COMPANY: usize = 96;
 
 fn main() {
     if !support::is_bench() {
@@ -75,23 +75,23 @@ async fn run() {
                 hooks.push((company, made["data"]["id"].as_i64().expect("a webhook")));
             }
             let send = |number| stage.send(company, number);
-            stream::iter(0..events).map(send).buffer_unordered(FILLING).for_each(|_| async {}).await;
+            stream::iter(0..events).map(send).buffer_unordered(FILL_CONCURRENCY).for_each(|_| async {}).await;
         }
-        received.reach(events * count).await;
-        let bytes = received.bytes_each();
-        let at_once = (OF_WEBHOOK * webhooks).min(OF_COMPANY) * companies;
+        received.wait_for(events * count).await;
+        let bytes = received.mean_bytes();
+        let at_once = (ATTEMPTS_PER_WEBHOOK * webhooks).min(ATTEMPTS_PER_COMPANY) * companies;
         let (mut looped, mut delivered) = (Duration::ZERO, Duration::ZERO);
         let (mut for_loop, mut for_delivered) = (Usage::default(), Usage::default());
         for turn in 0..=TURNS {
             let body = vec![b'x'; bytes];
             let began = Usage::now(&postgres);
-            let bare = bare(&stage, receiver.to_string(), &body, events * count, at_once).await;
+            let bare_time = time_bare_posts(&stage, receiver.to_string(), &body, events * count, at_once).await;
             let between = Usage::now(&postgres);
-            let ours = again(&stage, &hooks, &received, events * count).await;
-            // The first turn opens the connections.
+            let replay_time = time_replays(&stage, &hooks, &received, events * count).await;
+            // The first turn, which opens the connections, does not count.
             if turn > 0 {
-                looped += bare;
-                delivered += ours;
+                looped += bare_time;
+                delivered += replay_time;
                 for_loop.add(&between.since(&began));
                 for_delivered.add(&Usage::now(&postgres).since(&between));
             }
@@ -100,17 +100,17 @@ async fn run() {
         let (looped, delivered) = (rate(looped), rate(delivered));
         println!("{count:>10} {looped:>12.0}/s {delivered:>12.0}/s {:>7.2}", delivered / looped);
         for (what, used) in [("loop", for_loop), ("delivered", for_delivered)] {
-            let shares = used.each(TURNS * events * count);
+            let shares = used.us_each(TURNS * events * count);
             let shares: Vec<String> = shares.iter().map(|(name, us)| format!("{name} {us:.0}")).collect();
             println!("  us for each of the {what}: {}", shares.join(", "));
         }
         stage.service.stop().await.expect("the service stops");
-        received.forget();
+        received.reset_counts();
     }
 }
 
-/// The time in which the client alone makes `count` posts.
-async fn bare(stage: &Stage, receiver: String, body: &[u8], count: usize, at_once: usize) -> Duration {
+/// How long the client alone takes to make `count` posts.
+async fn time_bare_posts(stage: &Stage, receiver: String, body: &[u8], count: usize, at_once: usize) -> Duration {
     let url = format!("http://{receiver}/");
     let began = Instant::now();
     let post = |_| async {
@@ -121,16 +121,16 @@ async fn bare(stage: &Stage, receiver: String, body: &[u8], count: usize, at_onc
     began.elapsed()
 }
 
-/// The time in which everything is delivered once more.
-async fn again(stage: &Stage, hooks: &[(&Tenant, i64)], received: &Received, count: usize) -> Duration {
-    received.forget();
+/// How long it takes to deliver everything once more.
+async fn time_replays(stage: &Stage, hooks: &[(&Tenant, i64)], received: &Received, count: usize) -> Duration {
+    received.reset_counts();
     let began = Instant::now();
     let replay = |(company, id): &(&Tenant, i64)| {
         let (key, path) = (company.key.clone(), format!("/webhooks/{id}/replay"));
         async move { stage.post(&key, &path, &json!({"after": 0})).await }
     };
     join_all(hooks.iter().map(replay)).await;
-    received.reach(count).await;
+    received.wait_for(count).await;
     let took = began.elapsed();
     assert_eq!(received.count.load(Ordering::Acquire), count, "each once");
     took

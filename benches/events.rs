@@ -42,10 +42,10 @@ const MESSAGES: usize = 10_000;
 /// Tickets they are sent in.
 const TICKETS: usize = 200;
 
-/// Sends at once, where the cost is measured.
+/// Concurrent sends while the cost is measured.
 const AT_ONCE: usize = 64;
 
-/// Turns of each side.
+/// Measured turns of each side.
 const TURNS: usize = 3;
 
 fn main() {
@@ -63,15 +63,15 @@ async fn run() {
         settings.webhooks.allowed_networks = vec!["127.0.0.0/8".parse().expect("a network")];
     };
     let publishing = Rc::new(Stage::start(&postgres, "publishing", (1, TICKETS), allow).await);
-    listen(&publishing, rate, messages).await;
-    receive(&publishing, rate, messages).await;
+    measure_stream(&publishing, rate, messages).await;
+    measure_webhook(&publishing, rate, messages).await;
 
     let silent =
         Rc::new(Stage::start(&postgres, "silent", (1, TICKETS), |settings| settings.events.enabled = false).await);
     let (mut with, mut without) = (Cost::default(), Cost::default());
     for turn in 0..=TURNS {
         let (more, less) = (cost(&publishing, &postgres, messages).await, cost(&silent, &postgres, messages).await);
-        // The first turn opens the connections.
+        // The first turn, which opens the connections, does not count.
         if turn > 0 {
             with.add(more);
             without.add(less);
@@ -92,7 +92,7 @@ async fn run() {
 }
 
 /// Prints the time from the answers to the events in a stream.
-async fn listen(stage: &Rc<Stage>, rate: usize, messages: usize) {
+async fn measure_stream(stage: &Rc<Stage>, rate: usize, messages: usize) {
     let url = stage.url("/events/stream?types=message.created");
     let response = stage.client.get(url).bearer_auth(&stage.companies[0].key).send().await.expect("a stream");
     let mut body = response.bytes_stream();
@@ -101,7 +101,7 @@ async fn listen(stage: &Rc<Stage>, rate: usize, messages: usize) {
     let heard = actix_rt::spawn(async move {
         let (mut heard, mut text) = (HashMap::with_capacity(messages), String::new());
         while heard.len() < messages {
-            let piece = body.next().await.expect("the stream goes on").expect("a piece");
+            let piece = body.next().await.expect("the stream continues").expect("a piece");
             let now = Instant::now();
             text.push_str(std::str::from_utf8(&piece).expect("text"));
             while let Some((block, rest)) = text.split_once("\n\n") {
@@ -119,18 +119,18 @@ async fn listen(stage: &Rc<Stage>, rate: usize, messages: usize) {
 }
 
 /// Prints the time from the answers to the events at the receiver of a webhook.
-async fn receive(stage: &Rc<Stage>, rate: usize, messages: usize) {
+async fn measure_webhook(stage: &Rc<Stage>, rate: usize, messages: usize) {
     let received = Arc::new(Received::default());
-    received.keep();
+    received.keep_bodies();
     let receiver = receiver::serve(received.clone());
     let key = &stage.companies[0].key;
     let hook = json!({"url": format!("http://{receiver}/"), "types": ["message.created"]});
     let made = stage.post(key, "/webhooks", &hook).await;
     let answered = send_all(stage, rate, messages).await;
-    received.reach(messages).await;
+    received.wait_for(messages).await;
     let id = |body: &[u8]| serde_json::from_slice::<Value>(body).ok()?["data"]["id"].as_i64();
-    let kept = received.kept();
-    // Reversed: of an event that arrived twice, the first time remains.
+    let kept = received.take_bodies();
+    // Reversed, so that an event that arrived twice keeps its first time.
     let heard = kept.iter().rev().filter_map(|(at, body)| Some((id(body)?, *at))).collect();
     print_times("a webhook", &answered, &heard);
     let hook = stage.url(&format!("/webhooks/{}", made["data"]["id"]));

@@ -1,7 +1,7 @@
 //! The cost of all that precedes a handler: the checks of token, company, rate and permission of one request, and the
 //! request's id; compared with the handler alone.
 //!
-//! `cargo bench --bench front_door`. In this process and without sockets: the difference is the front door alone.
+//! `cargo bench --bench front_door`. In this process and without sockets, so that the difference is these checks alone.
 
 #![allow(clippy::expect_used, clippy::panic)]
 
@@ -13,7 +13,7 @@ use actix_web::http::header::AUTHORIZATION;
 use actix_web::middleware::from_fn;
 use actix_web::test::{TestRequest, init_service};
 use actix_web::web;
-use actix_web::{App as Routes, HttpResponse};
+use actix_web::{App, HttpResponse};
 use criterion::{BatchSize, Criterion};
 use futures_util::FutureExt;
 use hotline::cli::everything;
@@ -27,7 +27,7 @@ use hotline_persistence::tables::tokens::{self, NewToken};
 
 mod support;
 
-/// The handler that is guarded: it only answers.
+/// The handler behind the checks, which only answers.
 async fn answer() -> HttpResponse {
     HttpResponse::Ok().content_type("application/json").body("{\"data\":[]}")
 }
@@ -51,7 +51,7 @@ async fn run() {
     let (service, key) = serve(&postgres).await;
     // The state that the middleware needs, as in the service.
     let web_state = service.handles.web_state.clone();
-    let add = || {
+    let add_state = || {
         let web_state = web_state.clone();
         move |services: &mut web::ServiceConfig| web_state.add(services)
     };
@@ -59,16 +59,16 @@ async fn run() {
     let mut group = criterion.benchmark_group("front_door");
 
     let endpoint = || web::resource("/tickets").get(answer);
-    let bare = init_service(Routes::new().configure(add()).service(web::scope("/api/v1").service(endpoint()))).await;
+    let bare = init_service(App::new().configure(add_state()).service(web::scope("/api/v1").service(endpoint()))).await;
     let guarded = init_service(
-        Routes::new()
-            .configure(add())
+        App::new()
+            .configure(add_state())
             .service(web::scope("/api/v1").wrap(from_fn(execute_once)).wrap(from_fn(admit)).service(endpoint())),
     )
     .await;
-    let identified = init_service(
-        Routes::new()
-            .configure(add())
+    let with_request_id = init_service(
+        App::new()
+            .configure(add_state())
             .wrap(from_fn(assign_request_id))
             .service(web::scope("/api/v1").wrap(from_fn(execute_once)).wrap(from_fn(admit)).service(endpoint())),
     )
@@ -79,7 +79,7 @@ async fn run() {
             group.bench_function($name, |bencher| {
                 bencher.iter_batched(
                     || request(&key).to_request(),
-                    // Nothing here waits for anything: one poll is the whole request.
+                    // Nothing here waits, so one poll completes the request.
                     |request| black_box(status($service.call(request).now_or_never().expect("nothing waits"))),
                     BatchSize::SmallInput,
                 );
@@ -88,7 +88,7 @@ async fn run() {
     }
     measure!("bare handler", bare);
     measure!("token, company, rate, permission", guarded);
-    measure!("the same, and the request's id", identified);
+    measure!("the same, and the request's id", with_request_id);
     group.finish();
     service.stop().await.expect("the service stops");
 }

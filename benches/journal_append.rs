@@ -1,4 +1,5 @@
-//! Question: how many records a second does the journal make durable, and what part is that of the bare disk's rate?
+//! Question: how many records a second does the journal make durable, and what fraction is that of the bare disk's
+//! rate?
 //!
 //! `cargo bench --bench journal_append`
 //!
@@ -20,13 +21,13 @@ use criterion::{BenchmarkId, Criterion, Throughput};
 use hotline_persistence::journal::{Journal, Options, Seq, open};
 
 const RECORD_BYTES: usize = 300;
-const GROUPS: [u64; 4] = [1, 16, 256, 4096];
-/// Frame and length fields, as in the journal's format.
+const GROUP_SIZES: [u64; 4] = [1, 16, 256, 4096];
+/// A group's frame and a record's length field, as in the journal's format.
 const FRAME_BYTES: usize = 24;
 const PREFIX_BYTES: usize = 4;
-/// Turns of each side for the ratio, and groups of a turn.
+/// Turns of each side for the ratio, and groups in each turn.
 const TURNS: u64 = 40;
-const GROUPS_A_TURN: u64 = 25;
+const GROUPS_PER_TURN: u64 = 25;
 const BARE_FILE_BYTES: u64 = 256 << 20;
 
 fn main() {
@@ -35,7 +36,7 @@ fn main() {
         .warm_up_time(Duration::from_millis(500))
         .measurement_time(Duration::from_secs(3))
         .configure_from_args();
-    let ratios: Vec<_> = GROUPS.into_iter().map(|group| (group, compare(&mut criterion, group))).collect();
+    let ratios: Vec<_> = GROUP_SIZES.into_iter().map(|group| (group, compare(&mut criterion, group))).collect();
     criterion.final_summary();
     for (group, (journal, bare)) in ratios {
         println!(
@@ -64,11 +65,11 @@ fn compare(criterion: &mut Criterion, group: u64) -> (f64, f64) {
     // In turns, so that a disk that is slower for a while is slower for both.
     let (mut journal, mut bare) = (Duration::ZERO, Duration::ZERO);
     for _ in 0..TURNS {
-        journal += timed(|| writer.write(GROUPS_A_TURN));
-        bare += timed(|| file.write(GROUPS_A_TURN));
+        journal += timed(|| writer.write(GROUPS_PER_TURN));
+        bare += timed(|| file.write(GROUPS_PER_TURN));
     }
     writer.close();
-    let records = (TURNS * GROUPS_A_TURN * group) as f64;
+    let records = (TURNS * GROUPS_PER_TURN * group) as f64;
     (records / journal.as_secs_f64(), records / bare.as_secs_f64())
 }
 
@@ -81,7 +82,7 @@ fn timed(run: impl FnOnce()) -> Duration {
 struct BareFile {
     file: File,
     group: Vec<u8>,
-    at: u64,
+    offset: u64,
 }
 
 impl BareFile {
@@ -93,22 +94,22 @@ impl BareFile {
         }
         file.sync_all().expect("sync the bare file");
         let bytes = FRAME_BYTES + group as usize * (PREFIX_BYTES + RECORD_BYTES);
-        Self { file, group: vec![0x5A; bytes], at: 0 }
+        Self { file, group: vec![0x5A; bytes], offset: 0 }
     }
 
     fn write(&mut self, groups: u64) {
         for _ in 0..groups {
-            if self.at + self.group.len() as u64 > BARE_FILE_BYTES {
-                self.at = 0;
+            if self.offset + self.group.len() as u64 > BARE_FILE_BYTES {
+                self.offset = 0;
             }
-            self.file.write_all_at(&self.group, self.at).expect("write a group");
+            self.file.write_all_at(&self.group, self.offset).expect("write a group");
             self.file.sync_data().expect("sync a group");
-            self.at += self.group.len() as u64;
+            self.offset += self.group.len() as u64;
         }
     }
 }
 
-/// A journal whose groups have a fixed size: after each sync the writer waits until the next group is queued whole.
+/// A journal whose groups have a fixed size: after each sync the writer waits until all of the next group is queued.
 struct GroupedJournal {
     journal: Journal<()>,
     group: u64,
@@ -141,12 +142,12 @@ impl GroupedJournal {
         place.append(&[0x5A; RECORD_BYTES], ()).expect("the record is small");
     }
 
-    /// Queues groups, and waits until each is synced. The time to queue a group counts in full; under load it passes
-    /// while the previous group is synced.
+    /// Queues groups, and waits until each is synced. The time to queue a group is included, although under load a
+    /// group is queued while the previous one is synced.
     fn write(&mut self, groups: u64) {
         for _ in 0..groups {
             (0..self.group).for_each(|_| self.append());
-            self.queued.send(()).expect("the writer lives");
+            self.queued.send(()).expect("the writer is running");
             let last = self.synced.recv().expect("a group is synced");
             self.journal.release(last);
         }

@@ -5,15 +5,15 @@
 //!
 //! One of a hundred companies has 1,000,000 contacts (`HOTLINE_BENCH_CONTACTS`), the others 1,000 each. Every list of
 //! the largest and of a small company is requested in turn, in two ways: the statement alone, through a pool and into
-//! the same rows; and the whole request (token, filters, statement, JSON) in this process, without a socket. The output
-//! has medians and their ratios. Aims: the service adds at most 30 % to the statement; a million rows take at most 3
+//! the same rows; and the whole request (token, filters, statement, JSON) in this process, without a socket. It
+//! prints medians and their ratios. Aims: the service adds at most 30 % to the statement; a million rows take at most 3
 //! times as long as a thousand, for indexed filters.
 
 #![allow(clippy::expect_used, clippy::panic)]
 
 use std::time::Instant;
 
-use actix_web::App as Routes;
+use actix_web::App;
 use actix_web::middleware::from_fn;
 use actix_web::test::{TestRequest, init_service};
 use hotline::cli::everything;
@@ -28,11 +28,11 @@ use support::http::{ask, authorized, median, settings};
 
 mod support;
 
-/// Companies in the tables, and contacts of each but the largest.
+/// Companies in the tables, and contacts of each company but the largest.
 const COMPANIES: usize = 100;
-const CONTACTS_FEW: usize = 1_000;
+const FEW_CONTACTS: usize = 1_000;
 
-/// Times each list is asked for: enough for a steady median, few enough for deep pages.
+/// How many times each list is measured: enough for a steady median, few enough for slow deep pages.
 const ROUNDS: usize = 60;
 
 /// Rounds before the measurement, for connections, caches and plans.
@@ -107,27 +107,27 @@ async fn run() {
     pool::migrate(&db).await.expect("migrate");
     let started = Instant::now();
     let (many, few) = seed(&db, rows).await;
-    println!("seeded {rows} and {} x {CONTACTS_FEW} contacts in {:?}", COMPANIES - 1, started.elapsed());
+    println!("seeded {rows} and {} x {FEW_CONTACTS} contacts in {:?}", COMPANIES - 1, started.elapsed());
 
     let service = Service::start(settings(&postgres, database)).await.expect("the service starts");
     let http = init_service(
-        Routes::new().wrap(from_fn(routes::assign_request_id)).configure(routes::configure(service.handles.clone())),
+        App::new().wrap(from_fn(routes::assign_request_id)).configure(routes::configure(service.handles.clone())),
     )
     .await;
     println!("{:<16} {:>9} {:>11} {:>11} {:>7}", "list", "contacts", "SQL", "service", "ratio");
-    for (large, small) in cases(rows).into_iter().zip(cases(CONTACTS_FEW)) {
+    for (large, small) in cases(rows).into_iter().zip(cases(FEW_CONTACTS)) {
         let mut medians = Vec::new();
-        for (case, owner, count) in [(&large, &many, rows), (&small, &few, CONTACTS_FEW)] {
+        for (case, owner, count) in [(&large, &many, rows), (&small, &few, FEW_CONTACTS)] {
             let (mut sql, mut whole) = (Vec::new(), Vec::new());
             for round in 0..WARM_UP + ROUNDS {
                 let started = Instant::now();
                 contacts::list(&db, owner.0, &case.filter, case.page).await.expect("the statement");
-                let alone = started.elapsed();
+                let statement_time = started.elapsed();
                 let request = request(&owner.1, &case.query).to_request();
                 let started = Instant::now();
                 ask(&http, request).await;
                 if round >= WARM_UP {
-                    sql.push(alone);
+                    sql.push(statement_time);
                     whole.push(started.elapsed());
                 }
             }
@@ -153,7 +153,7 @@ async fn seed(db: &PgPool, rows: usize) -> ((CompanyId, String), (CompanyId, Str
     let mut owners = Vec::new();
     for number in 0..COMPANIES {
         let company = companies::insert(db, &format!("Company {number}")).await.expect("company").id;
-        let count = if number == COMPANIES / 2 { rows } else { CONTACTS_FEW };
+        let count = if number == COMPANIES / 2 { rows } else { FEW_CONTACTS };
         // One contact of each company has the rare name: what grows is what is searched, not what is found.
         sqlx::query(
             "insert into contacts (company_id, name, number, number_country, email, code)

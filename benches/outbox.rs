@@ -1,19 +1,19 @@
 //! Question: how many messages a second go from the outboxes to their providers, through one channel and through a
-//! hundred, and what part is that of the calls of a bare loop with the same HTTP client?
+//! hundred, and what fraction is that of the calls of a bare loop with the same HTTP client?
 //!
 //! `cargo bench --bench outbox`; `HOTLINE_BENCH_MESSAGES` makes a round smaller.
 //!
 //! A round fills the outboxes while the channels are disconnected, connects them, and ends when the provider, a server
-//! on a thread of its own that takes everything, has the last message. Meanwhile each hand-over is journaled and the
+//! on a thread of its own that accepts everything, has the last message. Meanwhile each hand-over is journaled and the
 //! persister writes it to PostgreSQL; messages beyond those that fit into memory are read from the tables. The bare loop
 //! posts as many bodies of the same shape to the same server with as many calls in flight, and does nothing with the
 //! answers but read them. The two alternate, and each has one thread for its HTTP client: the loop has the main thread,
-//! the outboxes have the senders' own, as in the service. Pacing is off. The journal is in the temporary directory, so
+//! the outboxes use the senders' own, as in the service. Pacing is off. The journal is in the temporary directory, so
 //! `TMPDIR` chooses the disk.
 //!
 //! The column `live`: the same messages are sent while the channels are connected, and a round ends when the provider
-//! has the last one. It includes the sends themselves (decided, journaled, answered). The column `sends` has these
-//! alone, while the channels are disconnected.
+//! has the last one. It includes the sends themselves (decided, journaled, answered). The column `sends` has only
+//! the sends, while the channels are disconnected.
 //!
 //! Aim: at least 0.6 of the bare loop.
 
@@ -36,10 +36,10 @@ use support::provider::{BODY, Desk, in_flight, serve};
 /// Messages of a round.
 const MESSAGES: usize = 20_000;
 
-/// Recipients of a round: each receives one message after the other.
+/// Recipients of a round; each receives its messages one after the other.
 const RECIPIENTS: usize = 2_000;
 
-/// Turns of each side.
+/// Measured turns of each side.
 const TURNS: usize = 3;
 
 fn main() {
@@ -63,9 +63,9 @@ async fn run() {
         let [mut bare, mut outboxes, mut sends, mut live] = [Duration::ZERO; 4];
         for turn in 0..=TURNS {
             let loop_time = bare_loop(address, channels, messages).await;
-            let (fill_time, drain_time) = desk.drain(&taken).await;
-            let live_time = desk.live(&taken).await;
-            // The first turn opens the connections.
+            let (fill_time, drain_time) = desk.fill_and_drain(&taken).await;
+            let live_time = desk.send_live(&taken).await;
+            // The first turn, which opens the connections, does not count.
             if turn > 0 {
                 bare += loop_time;
                 sends += fill_time;
@@ -87,7 +87,7 @@ async fn run() {
     }
 }
 
-/// The time of as many calls as there are messages.
+/// How long as many calls take as there are messages.
 async fn bare_loop(address: SocketAddr, channels: usize, messages: usize) -> Duration {
     let client = hotline::tls::client().build().expect("a client");
     let begin = Instant::now();

@@ -1,4 +1,5 @@
-//! Question: how many rows a second does the persister write, and what part is that of the rows that PostgreSQL takes?
+//! Question: how many rows a second does the persister write, and what fraction is that of the rows that a bare insert
+//! writes?
 //!
 //! `cargo bench --bench persister_flush`
 //!
@@ -29,13 +30,13 @@ use serde_json::{Value, json};
 use sqlx::{Connection, PgConnection};
 use support::{Company, Postgres};
 
-/// Entries in one round: some ten transactions, and fewer changes than are kept in memory.
+/// Entries in one round: about ten transactions, and fewer changes than are kept in memory.
 const ENTRIES: usize = 30_000;
-const ROWS_AN_ENTRY: usize = 3;
-const ROWS: u64 = (ENTRIES * ROWS_AN_ENTRY) as u64;
+const ROWS_PER_ENTRY: usize = 3;
+const ROWS: u64 = (ENTRIES * ROWS_PER_ENTRY) as u64;
 
 /// Entries the persister takes for one transaction.
-const ENTRIES_A_BATCH: usize = BATCH_CHANGES_MAX.div_ceil(ROWS_AN_ENTRY);
+const ENTRIES_PER_BATCH: usize = BATCH_CHANGES_MAX.div_ceil(ROWS_PER_ENTRY);
 
 /// Turns in which each side runs one round, for the ratio.
 const TURNS: u32 = 8;
@@ -65,7 +66,7 @@ fn main() {
     group.finish();
     criterion.final_summary();
 
-    // In turns, so that a slow time of the machine and the growth of the tables affect both.
+    // In turns, so that a machine that is slow for a while and the growth of the tables affect both.
     let (mut bare, mut persister) = (Duration::ZERO, Duration::ZERO);
     for _ in 0..TURNS {
         bare += system.block_on(bench.insert());
@@ -95,7 +96,7 @@ impl Bench {
     async fn stop(mut self) {
         let written: i64 =
             sqlx::query_scalar("select count(*) from messages").fetch_one(&mut self.bare).await.expect("count");
-        assert_eq!(written % ENTRIES as i64, 0, "every round was written whole");
+        assert_eq!(written % ENTRIES as i64, 0, "every round was written completely");
         assert_eq!(hotline_persistence::rejected::count(), 0, "no row was refused");
         self.bare.close().await.expect("disconnect");
         self.store.close().await.expect("close the store");
@@ -103,7 +104,7 @@ impl Bench {
 
     /// The time from the append of the first entry until the tables have the last one.
     async fn flush(&self) -> Duration {
-        let entries: Vec<Vec<Change>> = self.rows().await.into_iter().map(Entry::into_changes).collect();
+        let entries: Vec<Vec<Change>> = self.new_entries().await.into_iter().map(Entry::into_changes).collect();
         let log = &self.store.log;
         let started = Instant::now();
         for entry in entries {
@@ -113,10 +114,10 @@ impl Bench {
         started.elapsed()
     }
 
-    /// The time of the same rows in bare statements.
+    /// How long bare statements take to insert equal rows.
     async fn insert(&mut self) -> Duration {
-        let rows = self.rows().await;
-        let batches: Vec<Columns> = rows.chunks(ENTRIES_A_BATCH).map(Columns::of).collect();
+        let entries = self.new_entries().await;
+        let batches: Vec<Columns> = entries.chunks(ENTRIES_PER_BATCH).map(Columns::of).collect();
         let started = Instant::now();
         for batch in &batches {
             let mut transaction = self.bare.begin().await.expect("begin");
@@ -126,8 +127,8 @@ impl Bench {
         started.elapsed()
     }
 
-    /// New rows: an open ticket of each contact, on a channel that has none yet.
-    async fn rows(&self) -> Vec<Entry> {
+    /// New entries: an open ticket of each contact, on a new channel.
+    async fn new_entries(&self) -> Vec<Entry> {
         let Company { id, queues, .. } = self.company;
         let channel = support::new_channel(&self.store.housekeeping, id, Some(queues[0])).await.id;
         (0..ENTRIES).map(|index| self.entry(channel, index)).collect()

@@ -2,8 +2,8 @@
 //!
 //! `cargo bench --bench recovery`
 //!
-//! One run of each, on the clock from the opening of the store to the answer of the first send, with PostgreSQL
-//! already running:
+//! One run of each, timed from the opening of the store to the answer to the first send, with PostgreSQL already
+//! running:
 //!
 //! - the journal holds 1,000,000 records (`HOTLINE_BENCH_RECORDS`), messages of 10,000 tickets, that never reached
 //!   the tables. Aim: 10 s.
@@ -36,7 +36,7 @@ use hotline_persistence::{Change, CompanyId, ContactId, Durability, PgPool, Stor
 use support::{Company, Postgres, timed};
 
 /// Tickets that have the unflushed messages.
-const TICKETS_OF_RECORDS: usize = 10_000;
+const UNFLUSHED_TICKETS: usize = 10_000;
 
 const UNFLUSHED_AIM: Duration = Duration::from_secs(10);
 const OPEN_TICKETS_AIM: Duration = Duration::from_secs(2);
@@ -55,7 +55,7 @@ async fn after_a_crash(postgres: &Postgres, records: usize) {
     let database = postgres.database("unflushed").await;
     let options = postgres.store_options(database, Durability::Journal);
     let db = migrated(&options).await;
-    let company = Company::create(&db, TICKETS_OF_RECORDS.min(records)).await;
+    let company = Company::create(&db, UNFLUSHED_TICKETS.min(records)).await;
     let organization =
         organization::load(&db, &Keyring::default(), company.id).await.expect("load the company").expect("the company");
     let bytes = write_journal(&options, &db, &company, &organization, records).await;
@@ -154,17 +154,17 @@ async fn write_journal(
     records: usize,
 ) -> u64 {
     let recovered = journal::open(&options.journal_dir, options.journal.clone()).expect("open the journal");
-    // The database knows the journal from the service's first start.
+    // A service registers its journal in the database at its first start.
     sqlx::query("insert into journal_watermark (journal, seq, epoch) values ($1, 0, 0)")
         .bind(recovered.id())
         .execute(db)
         .await
-        .expect("introduce the journal");
+        .expect("register the journal");
     let journal = recovered.start(0, |_| {}, |error| panic!("poisoned: {error}")).expect("start the journal");
     let ids = IdBlocks::unbacked();
     let mut tickets = VecDeque::new();
     for contact in &company.contacts {
-        let (ticket, changes) = open(company, contact, organization, &ids);
+        let (ticket, changes) = open_ticket(company, contact, organization, &ids);
         append(&journal, &changes);
         tickets.push_back(ticket);
     }
@@ -180,7 +180,7 @@ async fn write_journal(
     bytes
 }
 
-fn open(
+fn open_ticket(
     company: &Company,
     contact: &Arc<ContactRef>,
     organization: &Organization,
@@ -196,7 +196,7 @@ fn open(
         author: Author::API,
     };
     let id = ids.ticket().expect("an id");
-    let ticket = open.decide(id, &mut Context::new(now(), organization, ids)).expect("the ticket opens");
+    let ticket = open.decide(id, &mut Context::new(now(), organization, ids)).expect("the ticket is opened");
     let changes = vec![Change::Ticket(ticket.row.clone())];
     (ticket, changes)
 }
@@ -207,7 +207,7 @@ fn append(journal: &Journal<()>, changes: &[Change]) {
             Ok(place) => break place,
             // The disk is slower than this loop.
             Err(Refused::QueueFull) => std::thread::yield_now(),
-            Err(refused) => panic!("the journal takes no more: {refused}"),
+            Err(refused) => panic!("the journal refuses the record: {refused}"),
         }
     };
     let bytes = encode(changes).expect("the changes are encoded");

@@ -1,8 +1,8 @@
-//! Stops what the tests share, the service and its PostgreSQL; `make test` ends with it. It fails when the service had ended by
-//! itself, when a part of it panicked, or when it lost or was refused anything of what its tests wrote.
+//! Stops what the tests share, the service and its PostgreSQL, at the end of `make test`. Fails if the service had
+//! ended by itself, if a part of it panicked, or if anything that tests wrote in it was lost or refused.
 //!
 //! `cargo run -q --example stop_test_services`
-#![allow(clippy::expect_used)] // A check that meets the unexpected fails loudly.
+#![allow(clippy::expect_used)] // A failed expectation must fail the check.
 
 use hotline_postgres::{Cluster, shared_folder};
 use sqlx::{AssertSqlSafe, Connection, PgConnection};
@@ -16,7 +16,7 @@ use running::Running;
 #[tokio::main(flavor = "current_thread")]
 async fn main() -> Result<(), String> {
     let outcome = match Running::read() {
-        Some(service) => stopped(service).await,
+        Some(service) => stop_and_check(service).await,
         None => Ok(()),
     };
     Cluster::stop_shared(shared_folder()).await.map_err(|error| error.to_string())?;
@@ -24,7 +24,7 @@ async fn main() -> Result<(), String> {
 }
 
 /// Stops the service, and looks at what it has written.
-async fn stopped(service: Running) -> Result<(), String> {
+async fn stop_and_check(service: Running) -> Result<(), String> {
     let name = service.database.clone();
     service.stop()?;
     let cluster = Cluster::shared(shared_folder()).await.map_err(|error| error.to_string())?;
@@ -37,10 +37,10 @@ async fn stopped(service: Running) -> Result<(), String> {
     if rejected > 0 {
         return Err(format!("PostgreSQL refused {rejected} rows of the shared service"));
     }
-    // What is well takes no memory until the next run; what is not stays to be looked at.
+    // Nothing is kept after a good run, to free its memory; what a failed one left stays for inspection.
     drop(database);
-    let mut beside = PgConnection::connect_with(&cluster.connect_options()).await.map_err(|error| error.to_string())?;
-    let drop = AssertSqlSafe(format!("drop database {name} with (force)"));
-    sqlx::query(drop).execute(&mut beside).await.map_err(|error| error.to_string())?;
+    let mut server = PgConnection::connect_with(&cluster.connect_options()).await.map_err(|error| error.to_string())?;
+    let statement = AssertSqlSafe(format!("drop database {name} with (force)"));
+    sqlx::query(statement).execute(&mut server).await.map_err(|error| error.to_string())?;
     std::fs::remove_dir_all(running::folder()).map_err(|error| error.to_string())
 }

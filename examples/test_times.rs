@@ -1,4 +1,4 @@
-//! Where the time of a run of the tests went: the slowest tests, and the sums by file, of the JUnit reports that are named.
+//! Where the time of a test run went: the slowest tests and the slowest files, from the JUnit reports that are named.
 //!
 //! `cargo run -q --example test_times -- target/nextest/default/junit.xml target/nextest/browser.xml`; `make test` ends with it.
 
@@ -8,14 +8,14 @@ use std::path::{Path, PathBuf};
 use quick_xml::events::{BytesStart, Event};
 use quick_xml::{Reader, XmlVersion};
 
-/// Tests that are listed, and files.
+/// How many tests, and how many files, are listed.
 const SLOWEST: usize = 50;
 
 type Problem = Box<dyn std::error::Error>;
 
 /// A test that was run.
 struct Test {
-    /// The file it stands in, as far as its name says.
+    /// The file it is in, as far as its name shows.
     file: String,
     name: String,
     seconds: f64,
@@ -56,7 +56,7 @@ fn read(xml: &str, tests: &mut Vec<Test>) -> Result<(), Problem> {
     loop {
         match reader.read_event()? {
             Event::Start(element) | Event::Empty(element) if element.name().as_ref() == b"testcase" => {
-                tests.push(test(&element)?);
+                tests.push(parse_test(&element)?);
             }
             Event::Eof => return Ok(()),
             _ => {}
@@ -64,7 +64,7 @@ fn read(xml: &str, tests: &mut Vec<Test>) -> Result<(), Problem> {
     }
 }
 
-fn test(element: &BytesStart<'_>) -> Result<Test, Problem> {
+fn parse_test(element: &BytesStart<'_>) -> Result<Test, Problem> {
     let attribute = |name: &str| -> Result<Option<String>, Problem> {
         let Some(found) = element.try_get_attribute(name)? else { return Ok(None) };
         Ok(Some(found.normalized_value(XmlVersion::Implicit1_0)?.into_owned()))

@@ -39,8 +39,8 @@ pub struct Spread {
 impl Spread {
     fn of(mut figures: Vec<f64>) -> Self {
         figures.sort_by(f64::total_cmp);
-        let at = |share: f64| figures[((figures.len() - 1) as f64 * share).round() as usize];
-        Self { low: at(0.25), median: at(0.5), high: at(0.75) }
+        let quantile = |share: f64| figures[((figures.len() - 1) as f64 * share).round() as usize];
+        Self { low: quantile(0.25), median: quantile(0.5), high: quantile(0.75) }
     }
 }
 
@@ -52,26 +52,27 @@ pub struct AgainstResult {
     pub seconds: u64,
     pub turns: u64,
     pub connections: u32,
-    pub beside: Vec<BuildComparison>,
+    #[serde(rename = "beside")]
+    pub comparisons: Vec<BuildComparison>,
 }
 
 pub async fn run(shared: &SharedArgs, options: &AgainstArgs) -> Outcome<AgainstResult> {
     let chosen = choose(&options.scenarios)?;
-    let uses_pool = chosen.iter().any(|scenario| scenario.uses_up());
+    let uses_pool = chosen.iter().any(|scenario| scenario.consumes_subjects());
     let pool = if uses_pool { options.pool } else { 0 };
-    let ours = Stage::set(&Binary::measured()?, shared.tickets, pool, None).await?;
-    let other = Stage::set(&Binary::at(&options.other)?, shared.tickets, pool, None).await?;
+    let ours = Stage::set_up(&Binary::measured()?, shared.tickets, pool, None).await?;
+    let other = Stage::set_up(&Binary::at(&options.other)?, shared.tickets, pool, None).await?;
     let pair = Pair { stages: [&ours, &other], options };
-    let mut beside = Vec::new();
+    let mut comparisons = Vec::new();
     for scenario in Scenario::ALL {
-        let comparisons = match scenario {
+        let of_scenario = match scenario {
             Scenario::Open if uses_pool => pair.open_and_close().await?,
             // Opening and closing are measured together, if either was chosen.
             Scenario::Open | Scenario::Close => continue,
             _ if chosen.contains(&scenario) => vec![pair.measure_alternating(scenario).await?],
             _ => continue,
         };
-        for comparison in &comparisons {
+        for comparison in &of_scenario {
             eprintln!(
                 "{:<20} {:.3} of the other's ({:.3} to {:.3})",
                 comparison.scenario.title(),
@@ -80,25 +81,25 @@ pub async fn run(shared: &SharedArgs, options: &AgainstArgs) -> Outcome<AgainstR
                 comparison.ratio.high
             );
         }
-        beside.extend(comparisons);
+        comparisons.extend(of_scenario);
     }
     let machine = Machine::here(ours.postgres_version().await?)?;
-    ours.clear().await?;
-    other.clear().await?;
+    ours.tear_down().await?;
+    other.tear_down().await?;
     Ok(AgainstResult {
         machine,
         other: options.other.display().to_string(),
         seconds: options.seconds,
         turns: options.turns,
         connections: options.connections,
-        beside,
+        comparisons,
     })
 }
 
-/// The scenarios to compare: these, or all without a fixed rate.
+/// The scenarios to compare: the named ones, or all without a fixed rate if none is named.
 ///
 /// # Errors
-/// When one of these has a fixed rate.
+/// When a named one has a fixed rate.
 fn choose(named: &[Scenario]) -> Outcome<Vec<Scenario>> {
     let comparable: Vec<Scenario> = Scenario::ALL.into_iter().filter(|scenario| !scenario.is_paced()).collect();
     if named.is_empty() {
@@ -146,8 +147,8 @@ impl Pair<'_> {
             for build in order(turn) {
                 let stage = self.stages[build];
                 let open = self.measure(stage, Scenario::Open, &stage.pool, &[]).await?;
-                let close = self.measure(stage, Scenario::Close, &[], &stage.opened().await?).await?;
-                stage.close_opened().await?;
+                let close = self.measure(stage, Scenario::Close, &[], &stage.open_pool_tickets().await?).await?;
+                stage.close_pool_tickets().await?;
                 if turn > 0 {
                     opening[build].push(open);
                     closing[build].push(close);
@@ -172,7 +173,7 @@ impl Pair<'_> {
     }
 }
 
-/// The order of the builds in a turn. It alternates, so that the effects of one turn on the next concern both.
+/// The order of the builds in a turn. It alternates, so that the effects of one turn on the next are the same for both.
 fn order(turn: u64) -> [usize; 2] {
     if turn.is_multiple_of(2) { [0, 1] } else { [1, 0] }
 }

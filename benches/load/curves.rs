@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use serde::Serialize;
 
-use crate::disk::Sync;
+use crate::disk::SyncTimes;
 use crate::figures::Round;
 use crate::generator::Load;
 use crate::machine::Machine;
@@ -20,8 +20,8 @@ const CONNECTIONS: [u32; 10] = [1, 2, 4, 8, 16, 32, 64, 128, 256, 512];
 /// The scenarios measured with these connections.
 const SCENARIOS: [Scenario; 2] = [Scenario::Send, Scenario::Read];
 
-/// The offered rates, as parts of Hotline's maximum throughput.
-const PARTS: [f64; 7] = [0.05, 0.1, 0.2, 0.35, 0.5, 0.65, 0.8];
+/// The offered rates, as fractions of Hotline's maximum throughput.
+const RATE_FRACTIONS: [f64; 7] = [0.05, 0.1, 0.2, 0.35, 0.5, 0.65, 0.8];
 
 /// Connections with which a rate is offered.
 const PACED_CONNECTIONS: u32 = 128;
@@ -30,7 +30,7 @@ const PACED_CONNECTIONS: u32 = 128;
 pub const BY_ROWS: [Scenario; 2] = [Scenario::Send, Scenario::List100];
 const BY_ROWS_CONNECTIONS: u32 = 32;
 
-/// Maximum offered rate, as a part of the server's maximum throughput: beyond it only the queue grows.
+/// Maximum offered rate, as a fraction of the server's maximum throughput: beyond it only the queue grows.
 const OFFERED_RATIO_MAX: f64 = 0.9;
 
 /// One point of a curve.
@@ -39,9 +39,9 @@ pub struct Point {
     pub scenario: Scenario,
     pub server: Server,
     pub connections: u32,
-    /// Offered requests per second; none: as many as are answered.
+    /// Offered requests per second; `None`: as many as are answered.
     pub offered: Option<f64>,
-    /// Messages of the database at the start; none: only those of the tickets used.
+    /// Messages in the database at the start; `None`: only those of the tickets used.
     pub rows: Option<i64>,
     #[serde(flatten)]
     pub round: Round,
@@ -53,7 +53,7 @@ pub struct CurvesResult {
     pub machine: Machine,
     pub seconds: u64,
     pub tickets: usize,
-    pub sync: Sync,
+    pub sync: SyncTimes,
     pub points: Vec<Point>,
 }
 
@@ -67,12 +67,12 @@ impl CurvesResult {
 }
 
 pub async fn run(shared: &SharedArgs, options: &CurvesArgs) -> Outcome<CurvesResult> {
-    let stage = Stage::set(&Binary::measured()?, shared.tickets, 0, None).await?;
+    let stage = Stage::set_up(&Binary::measured()?, shared.tickets, 0, None).await?;
     let mut result = CurvesResult {
         machine: Machine::here(stage.postgres_version().await?)?,
         seconds: options.seconds,
         tickets: shared.tickets,
-        sync: Sync::measure(stage.folder())?,
+        sync: SyncTimes::measure(stage.folder())?,
         points: Vec::new(),
     };
     let time = Duration::from_secs(options.seconds);
@@ -85,9 +85,9 @@ pub async fn run(shared: &SharedArgs, options: &CurvesArgs) -> Outcome<CurvesRes
         }
     }
     let max_per_second = result.max_per_second(Scenario::Send, Server::Hotline);
-    for part in PARTS {
+    for fraction in RATE_FRACTIONS {
         for server in Scenario::Offered.servers() {
-            let rate = max_per_second * part;
+            let rate = max_per_second * fraction;
             if rate > result.max_per_second(Scenario::Send, *server) * OFFERED_RATIO_MAX {
                 continue;
             }
@@ -95,16 +95,16 @@ pub async fn run(shared: &SharedArgs, options: &CurvesArgs) -> Outcome<CurvesRes
             result.points.push(point);
         }
     }
-    stage.clear().await?;
+    stage.tear_down().await?;
     for messages in &options.messages {
-        let stage = Stage::set(&Binary::measured()?, shared.tickets, 0, Some(&GrownArgs::with(*messages))).await?;
+        let stage = Stage::set_up(&Binary::measured()?, shared.tickets, 0, Some(&GrownArgs::with(*messages))).await?;
         for scenario in BY_ROWS {
             for server in scenario.servers() {
                 let point = measure(&stage, scenario, *server, BY_ROWS_CONNECTIONS, time, None).await?;
                 result.points.push(Point { rows: Some(*messages), ..point });
             }
         }
-        stage.clear().await?;
+        stage.tear_down().await?;
     }
     Ok(result)
 }

@@ -13,17 +13,17 @@ use crate::outcome::Outcome;
 /// Bytes that are written and synced each time.
 const BYTES: usize = 4096;
 
-/// Enough for a 99th percentile, over in a second or two.
+/// Enough for a 99th percentile, and done in a second or two.
 const SYNCS: usize = 2_000;
 
 /// One append of 4 KiB and its `fdatasync`, on a file that grows, with the disk to itself.
 #[derive(Clone, Copy, Debug, Serialize)]
-pub struct Sync {
+pub struct SyncTimes {
     pub p50_us: u64,
     pub p99_us: u64,
 }
 
-impl Sync {
+impl SyncTimes {
     pub fn measure(folder: &Path) -> Outcome<Self> {
         let path = folder.join("sync");
         let mut file = File::create(&path)?;
@@ -43,7 +43,7 @@ impl Sync {
 }
 
 /// Fails if the folder is in memory, where a sync does nothing and figures would be too good.
-pub fn check(folder: &Path) -> Outcome<()> {
+pub fn check_durable(folder: &Path) -> Outcome<()> {
     if statfs(folder)?.filesystem_type() == TMPFS_MAGIC {
         return Err(format!("{} is in memory; set TMPDIR to a folder on a disk", folder.display()).into());
     }

@@ -2,7 +2,7 @@
 
 use serde::Serialize;
 
-use crate::disk::Sync;
+use crate::disk::SyncTimes;
 use crate::generator::LoadCounts;
 use crate::machine::Machine;
 use crate::scenario::{OFFERED, Scenario, Server};
@@ -10,10 +10,10 @@ use crate::usage::{Cpu, Memory};
 
 /// The 99th percentile of a send at half load is at most this many times that of the bare handler (a), plus one sync of
 /// the disk.
-const HALF_LOAD_TIMES_MAX: f64 = 3.0;
+const HALF_LOAD_MULTIPLE_MAX: f64 = 3.0;
 
-/// The 99th percentile of a send, at the same rate for all servers, is at most this part of that of a transaction (b).
-const OFFERED_PART_MAX: f64 = 0.2;
+/// The 99th percentile of a send, at the same rate for all servers, is at most this fraction of a transaction's (b).
+const OFFERED_FRACTION_MAX: f64 = 0.2;
 
 /// Maximum 99th percentile of the mix with this many connections, in milliseconds.
 const MIX_CONNECTIONS: u32 = 128;
@@ -74,7 +74,7 @@ pub struct Throughput {
     pub seconds: u64,
     pub rounds: u64,
     pub tickets: usize,
-    pub sync: Sync,
+    pub sync: SyncTimes,
     pub measures: Vec<Measure>,
 }
 
@@ -118,17 +118,17 @@ impl Throughput {
                     is_met: ratio >= aim.at_least,
                 });
             }
-            verdicts.extend(self.compare_own(measure));
-            verdicts.extend(self.half_load(measure));
-            verdicts.extend(self.offered(measure));
-            verdicts.extend(mix(measure));
-            verdicts.extend(self.inbox(measure));
+            verdicts.extend(self.own_verdict(measure));
+            verdicts.extend(self.half_load_verdict(measure));
+            verdicts.extend(self.offered_verdict(measure));
+            verdicts.extend(mix_verdict(measure));
+            verdicts.extend(self.inbox_verdict(measure));
         }
         verdicts
     }
 
-    /// Compares with another scenario of Hotline's, with as many connections.
-    fn compare_own(&self, measure: &Measure) -> Option<Verdict> {
+    /// Compares with another of Hotline's scenarios, over as many connections.
+    fn own_verdict(&self, measure: &Measure) -> Option<Verdict> {
         let aim = measure.scenario.own_aim()?;
         let other = self.find(aim.scenario, Server::Hotline, measure.connections)?;
         let ratio = measure.per_second() / other.per_second();
@@ -140,7 +140,7 @@ impl Throughput {
         })
     }
 
-    fn offered(&self, measure: &Measure) -> Option<Verdict> {
+    fn offered_verdict(&self, measure: &Measure) -> Option<Verdict> {
         if measure.scenario != Scenario::Offered {
             return None;
         }
@@ -148,13 +148,13 @@ impl Throughput {
         let p99_us = measure.p99_us();
         Some(Verdict {
             what: format!("p99 of a send at {OFFERED:.0} a second, {} connections", measure.connections),
-            aim: format!("at most {OFFERED_PART_MAX} x {:.2} ms of (b)", plain_us / 1e3),
+            aim: format!("at most {OFFERED_FRACTION_MAX} x {:.2} ms of (b)", plain_us / 1e3),
             measured: format!("{:.2} ms", p99_us / 1e3),
-            is_met: p99_us <= OFFERED_PART_MAX * plain_us,
+            is_met: p99_us <= OFFERED_FRACTION_MAX * plain_us,
         })
     }
 
-    fn inbox(&self, measure: &Measure) -> Option<Verdict> {
+    fn inbox_verdict(&self, measure: &Measure) -> Option<Verdict> {
         let verdict = |aim: String, measured: String, is_met| Verdict {
             what: format!("{}, {} connections", measure.scenario.title(), measure.connections),
             aim,
@@ -176,29 +176,29 @@ impl Throughput {
         }
     }
 
-    fn half_load(&self, measure: &Measure) -> Option<Verdict> {
+    fn half_load_verdict(&self, measure: &Measure) -> Option<Verdict> {
         if measure.scenario != Scenario::HalfLoad {
             return None;
         }
         let bare_us = self.find(Scenario::HalfLoad, Server::Bare, measure.connections)?.p99_us();
         let sync_us = self.sync.p99_us as f64;
-        let most_us = HALF_LOAD_TIMES_MAX * bare_us + sync_us;
+        let limit_us = HALF_LOAD_MULTIPLE_MAX * bare_us + sync_us;
         let p99_us = measure.p99_us();
         Some(Verdict {
             what: format!("p99 of a send at half load ({:.0} a second)", measure.per_second()),
             aim: format!(
-                "at most {HALF_LOAD_TIMES_MAX} x {:.2} ms of (a) + {:.2} ms of a sync = {:.2} ms",
+                "at most {HALF_LOAD_MULTIPLE_MAX} x {:.2} ms of (a) + {:.2} ms of a sync = {:.2} ms",
                 bare_us / 1e3,
                 sync_us / 1e3,
-                most_us / 1e3
+                limit_us / 1e3
             ),
             measured: format!("{:.2} ms", p99_us / 1e3),
-            is_met: p99_us <= most_us,
+            is_met: p99_us <= limit_us,
         })
     }
 }
 
-fn mix(measure: &Measure) -> Option<Verdict> {
+fn mix_verdict(measure: &Measure) -> Option<Verdict> {
     if measure.scenario != Scenario::Mix || measure.connections != MIX_CONNECTIONS {
         return None;
     }
@@ -254,7 +254,7 @@ pub mod tests {
             postgres: "15".to_owned(),
             is_release: true,
         };
-        let sync = Sync { p50_us: 100, p99_us: 500 };
+        let sync = SyncTimes { p50_us: 100, p99_us: 500 };
         Throughput { machine, seconds: 1, rounds: 3, tickets: 10, sync, measures }
     }
 
@@ -291,9 +291,9 @@ pub mod tests {
         ]);
         let met: Vec<bool> = run.verdicts().iter().map(|verdict| verdict.is_met).collect();
         assert_eq!(met, [false, true, true], "0.84 is not 0.85; half, and a fifth, are enough");
-        let most = |connections| Measure { connections, ..measure(Scenario::Mix, Server::Hotline, &[1], 60_001) };
-        assert!(throughput(vec![most(32)]).verdicts().is_empty());
-        assert!(!throughput(vec![most(MIX_CONNECTIONS)]).verdicts()[0].is_met);
+        let mix = |connections| Measure { connections, ..measure(Scenario::Mix, Server::Hotline, &[1], 60_001) };
+        assert!(throughput(vec![mix(32)]).verdicts().is_empty());
+        assert!(!throughput(vec![mix(MIX_CONNECTIONS)]).verdicts()[0].is_met);
     }
 
     #[test]

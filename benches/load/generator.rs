@@ -16,11 +16,11 @@ use crate::scenario::{Scenario, Server};
 /// The prefix of the script's last line.
 const MARK: &str = "LOAD ";
 
-/// A response that takes longer is an error. Far above any regular one, so that latencies are complete.
+/// A response that takes longer is an error. Far longer than a regular one, so that no latency is cut off.
 const ANSWER_TIME_MAX: Duration = Duration::from_secs(10);
 
 /// The number of the next run: idempotency keys and client ids contain it, so that they differ between runs.
-static RUNS: AtomicU64 = AtomicU64::new(1);
+static NEXT_RUN: AtomicU64 = AtomicU64::new(1);
 
 /// One run of the generator.
 #[derive(Clone, Copy, Debug)]
@@ -28,11 +28,11 @@ pub struct Load<'a> {
     pub scenario: Scenario,
     pub server: Server,
     pub address: SocketAddr,
-    /// The file with the ids that it uses.
+    /// The file with the ids that the run uses.
     pub subjects: &'a Path,
     pub connections: u32,
     pub time: Duration,
-    /// Offered requests per second; none: as many as are answered.
+    /// Offered requests per second; `None`: as many as are answered.
     pub rate: Option<f64>,
 }
 
@@ -53,7 +53,7 @@ pub struct LoadCounts {
 /// Numbers of errors, by kind.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Errors {
-    /// Responses without success.
+    /// Responses whose status is not a success.
     pub status: u64,
     pub connect: u64,
     pub read: u64,
@@ -92,7 +92,7 @@ impl Load<'_> {
             .env("HOTLINE_LOAD_SCRIPTS", &scripts)
             .env("HOTLINE_LOAD_SUBJECTS", self.subjects)
             .env("HOTLINE_LOAD_PREFIX", self.server.prefix())
-            .env("HOTLINE_LOAD_RUN", RUNS.fetch_add(1, Ordering::Relaxed).to_string())
+            .env("HOTLINE_LOAD_RUN", NEXT_RUN.fetch_add(1, Ordering::Relaxed).to_string())
             .stdin(Stdio::null())
             .kill_on_drop(true);
         match self.rate {

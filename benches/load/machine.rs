@@ -1,4 +1,4 @@
-//! The machine and the build that the figures are of.
+//! The machine and the build that produced the figures.
 
 use std::path::Path;
 use std::process::Command;
@@ -38,7 +38,7 @@ impl Machine {
         })
     }
 
-    /// One line above every table.
+    /// The line above every table.
     pub fn line(&self) -> String {
         let commit = self.commit.as_deref().map(|commit| format!(", commit {commit}")).unwrap_or_default();
         let build = if self.is_release { "" } else { " **Not a release build: nothing here means anything.**" };
@@ -54,7 +54,7 @@ pub fn cores() -> usize {
     std::thread::available_parallelism().map_or(2, usize::from)
 }
 
-/// The commit of the sources; `None` if they are no repository, or `git` is missing.
+/// The commit of the sources; `None` if they are not in a repository, or `git` is missing.
 fn commit() -> Option<String> {
     let git = |arguments: &[&str]| {
         let output = Command::new("git").args(arguments).current_dir(sources()).output().ok()?;

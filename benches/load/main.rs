@@ -50,7 +50,7 @@ fn main() -> ExitCode {
     let result = match &arguments.command {
         Some(Command::Yardstick { settings }) => yardstick::serve(settings),
         command => actix_rt::System::new().block_on(async {
-            // Processes that were started are stopped when they are dropped.
+            // Ctrl-C drops the run, and with it the processes that it started, which stops them.
             tokio::select! {
                 result = run_command(&arguments, command.as_ref()) => result,
                 _ = tokio::signal::ctrl_c() => Err("interrupted".into()),

@@ -33,7 +33,7 @@ const RETIRE_TIME_MAX: Duration = Duration::from_secs(180);
 /// Concurrent requests: few, so that their own memory does not count.
 const AT_ONCE: usize = 8;
 
-/// How often memory is read until it is steady, and the maximum difference of two steady values.
+/// The interval and maximum number of reads until memory is steady, and the difference below which it is.
 const STEADY_INTERVAL: Duration = Duration::from_secs(1);
 const STEADY_READS_MAX: usize = 30;
 const STEADY_BYTES: u64 = 256 * 1024;
@@ -54,7 +54,7 @@ impl Kind {
         }
     }
 
-    /// The request that only the actor can answer, and that changes nothing.
+    /// A request that only the actor can answer, and that changes nothing.
     fn request(self, company: &Company, index: usize) -> (Method, String) {
         match self {
             Self::Tickets => (Method::POST, format!("/tickets/{}/read", company.tickets[index])),
@@ -62,7 +62,7 @@ impl Kind {
         }
     }
 
-    fn figure(self) -> &'static str {
+    fn metric(self) -> &'static str {
         match self {
             Self::Tickets => "hotline_actors_hot{kind=\"tickets\"}",
             Self::Sessions => "hotline_actors_hot{kind=\"sessions\"}",
@@ -70,7 +70,7 @@ impl Kind {
     }
 }
 
-/// The memory of one kind.
+/// The memory of records of one kind.
 #[derive(Debug, Serialize)]
 pub struct Cost {
     pub kind: Kind,
@@ -102,7 +102,7 @@ pub struct MemoryResult {
 }
 
 pub async fn run(options: &MemoryArgs) -> Outcome<MemoryResult> {
-    let folder = stage::folder()?;
+    let folder = stage::create_folder()?;
     let folder = folder.path();
     let (few, many) = (0..options.few, options.few..options.few + options.many);
     let (company, machine) = seed(folder, options).await?;
@@ -122,10 +122,10 @@ async fn seed(folder: &Path, options: &MemoryArgs) -> Outcome<(Company, Machine)
     let service = Service::start(&Binary::measured()?, folder, NEVER_S)?;
     let (mut company, api) = Company::create(&service).await?;
     let first = company.channel;
-    company.converse(&api, first, options.few).await?;
+    company.add_conversations(&api, first, options.few).await?;
     let second = company.new_channel(&service, &api, "Shop").await?;
-    company.converse(&api, second, options.many).await?;
-    let cluster = stage::visit(folder).await?;
+    company.add_conversations(&api, second, options.many).await?;
+    let cluster = stage::open_postgres(folder).await?;
     let db = hotline_persistence::pool::connect(cluster.connect_options());
     let version = sqlx::query_scalar("show server_version").fetch_one(&db).await?;
     db.close().await;
@@ -133,7 +133,7 @@ async fn seed(folder: &Path, options: &MemoryArgs) -> Outcome<(Company, Machine)
     Ok((company, Machine::here(version)?))
 }
 
-/// Memory of a fresh process in which these are hot, after this many requests.
+/// Memory of a fresh process in which the records of `range` are hot, after this many requests.
 async fn measure_hot(
     folder: &Path,
     company: &Company,
@@ -143,7 +143,7 @@ async fn measure_hot(
 ) -> Outcome<u64> {
     let service = Service::start(&Binary::measured()?, folder, NEVER_S)?;
     make_hot(&Api::new(&service, &company.key)?, company, kind, range.clone(), requests).await?;
-    let hot = figure(&service, kind).await?;
+    let hot = count_hot(&service, kind).await?;
     if hot != range.len() as f64 {
         return Err(format!("{hot} are hot, not {}", range.len()).into());
     }
@@ -173,12 +173,12 @@ async fn retire(folder: &Path, company: &Company, many: Range<usize>) -> Outcome
     let api = Api::new(&service, &company.key)?;
     make_hot(&api, company, Kind::Tickets, many.clone(), many.len()).await?;
     let started_at = Instant::now();
-    let hot_before = figure(&service, Kind::Tickets).await?;
-    let before_bytes = usage::resident(service.pid())?;
+    let hot_before = count_hot(&service, Kind::Tickets).await?;
+    let before_bytes = usage::resident_bytes(service.pid())?;
     let mut hot_after = hot_before;
     while hot_after > 0.0 && started_at.elapsed() < RETIRE_TIME_MAX {
         tokio::time::sleep(STEADY_INTERVAL).await;
-        hot_after = figure(&service, Kind::Tickets).await?;
+        hot_after = count_hot(&service, Kind::Tickets).await?;
     }
     let seconds = started_at.elapsed().as_secs_f64();
     let after_bytes = wait_for_steady_memory(&service).await?;
@@ -186,16 +186,16 @@ async fn retire(folder: &Path, company: &Company, many: Range<usize>) -> Outcome
     Ok(RetireResult { hot_before, hot_after, before_bytes, after_bytes, seconds })
 }
 
-async fn figure(service: &Service, kind: Kind) -> Outcome<f64> {
-    service.scrape(&hotline::tls::client().build()?).await?.value(kind.figure())
+async fn count_hot(service: &Service, kind: Kind) -> Outcome<f64> {
+    service.scrape(&hotline::tls::client().build()?).await?.value(kind.metric())
 }
 
 /// Resident bytes, once they are steady.
 async fn wait_for_steady_memory(service: &Service) -> Outcome<u64> {
-    let mut previous = usage::resident(service.pid())?;
+    let mut previous = usage::resident_bytes(service.pid())?;
     for _ in 0..STEADY_READS_MAX {
         tokio::time::sleep(STEADY_INTERVAL).await;
-        let current = usage::resident(service.pid())?;
+        let current = usage::resident_bytes(service.pid())?;
         if current.abs_diff(previous) < STEADY_BYTES {
             return Ok(current);
         }
@@ -210,7 +210,7 @@ impl MemoryResult {
             what: "a hot, idle ticket".to_owned(),
             aim: format!("at most {TICKET_BYTES_MAX} bytes"),
             measured: format!("{:.0} bytes", cost.each_bytes),
-            // A negative figure is no measurement: the allocator's memory varies by more than so few tickets need.
+            // A negative figure is not a measurement: the allocator's memory varies by more than so few tickets need.
             is_met: (0.0..=TICKET_BYTES_MAX).contains(&cost.each_bytes),
         });
         let retired = Verdict {

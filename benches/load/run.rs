@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use futures_util::future::join;
 
-use crate::disk::Sync;
+use crate::disk::SyncTimes;
 use crate::figures::{Measure, Throughput};
 use crate::generator::Load;
 use crate::machine::Machine;
@@ -20,9 +20,9 @@ const WARM_UP_S: u64 = 2;
 
 pub async fn run(shared: &SharedArgs, options: &RunArgs) -> Outcome<Throughput> {
     let chosen = if options.scenarios.is_empty() { Scenario::ALL.to_vec() } else { options.scenarios.clone() };
-    let uses_pool = chosen.iter().any(|scenario| scenario.uses_up());
+    let uses_pool = chosen.iter().any(|scenario| scenario.consumes_subjects());
     let pool = if uses_pool { options.pool } else { 0 };
-    let stage = Stage::set(&Binary::measured()?, shared.tickets, pool, None).await?;
+    let stage = Stage::set_up(&Binary::measured()?, shared.tickets, pool, None).await?;
     let mut runner = Runner {
         time: Duration::from_secs(options.seconds),
         rounds: options.rounds,
@@ -31,7 +31,7 @@ pub async fn run(shared: &SharedArgs, options: &RunArgs) -> Outcome<Throughput> 
             seconds: options.seconds,
             rounds: options.rounds,
             tickets: shared.tickets,
-            sync: Sync::measure(stage.folder())?,
+            sync: SyncTimes::measure(stage.folder())?,
             measures: Vec::new(),
         },
         stage,
@@ -42,18 +42,18 @@ pub async fn run(shared: &SharedArgs, options: &RunArgs) -> Outcome<Throughput> 
                 // Closing needs the tickets that opening leaves: they are measured together.
                 Scenario::Open if uses_pool => runner.open_and_close(connections).await?,
                 Scenario::Open | Scenario::Close => {}
-                // Once, with the most connections.
+                // Scenarios with a fixed rate run once, with the most connections.
                 _ if scenario.is_paced() && options.connections.iter().max() != Some(&connections) => {}
-                Scenario::HalfLoad if chosen.contains(&scenario) => runner.half_load(connections).await?,
-                Scenario::Offered if chosen.contains(&scenario) => runner.offered(connections).await?,
-                Scenario::BusyInbox if chosen.contains(&scenario) => runner.busy_inbox(connections).await?,
-                _ if chosen.contains(&scenario) => runner.in_turn(scenario, connections).await?,
+                Scenario::HalfLoad if chosen.contains(&scenario) => runner.measure_half_load(connections).await?,
+                Scenario::Offered if chosen.contains(&scenario) => runner.measure_offered(connections).await?,
+                Scenario::BusyInbox if chosen.contains(&scenario) => runner.measure_busy_inbox(connections).await?,
+                _ if chosen.contains(&scenario) => runner.measure_alternating(scenario, connections).await?,
                 _ => {}
             }
         }
     }
     let Runner { stage, run, .. } = runner;
-    stage.clear().await?;
+    stage.tear_down().await?;
     Ok(run)
 }
 
@@ -71,7 +71,7 @@ impl Runner {
         Load { scenario, server, address, subjects, connections, time: self.time, rate: None }
     }
 
-    async fn in_turn(&mut self, scenario: Scenario, connections: u32) -> Outcome<()> {
+    async fn measure_alternating(&mut self, scenario: Scenario, connections: u32) -> Outcome<()> {
         let subjects = self.stage.subjects(&[], &[])?;
         let mut measures = empty_measures(scenario, connections);
         for measure in &measures {
@@ -110,14 +110,17 @@ impl Runner {
                 let load = self.load(Scenario::Open, server, connections, &subjects);
                 open.rounds.push(self.stage.measure(&load).await?);
 
-                // The bare handler closes anything.
-                let opened =
-                    if server == Server::Hotline { self.stage.opened().await? } else { self.stage.pool.clone() };
+                // The bare handler accepts any id.
+                let opened = if server == Server::Hotline {
+                    self.stage.open_pool_tickets().await?
+                } else {
+                    self.stage.pool.clone()
+                };
                 let subjects = self.stage.subjects(&[], &opened)?;
                 let load = self.load(Scenario::Close, server, connections, &subjects);
                 close.rounds.push(self.stage.measure(&load).await?);
             }
-            self.stage.close_opened().await?;
+            self.stage.close_pool_tickets().await?;
         }
         self.add(opening);
         self.add(closing);
@@ -125,7 +128,7 @@ impl Runner {
     }
 
     /// Sends at half of Hotline's throughput, to Hotline and to the bare handler (a).
-    async fn half_load(&mut self, connections: u32) -> Outcome<()> {
+    async fn measure_half_load(&mut self, connections: u32) -> Outcome<()> {
         let subjects = self.stage.subjects(&[], &[])?;
         let per_second = match self.run.find(Scenario::Send, Server::Hotline, connections) {
             Some(measure) => measure.per_second(),
@@ -134,16 +137,16 @@ impl Runner {
                 self.stage.measure(&load).await?.counted.per_second()
             }
         };
-        self.paced(Scenario::HalfLoad, connections, per_second / 2.0).await
+        self.measure_paced(Scenario::HalfLoad, connections, per_second / 2.0).await
     }
 
     /// Sends at a rate that all servers reach.
-    async fn offered(&mut self, connections: u32) -> Outcome<()> {
-        self.paced(Scenario::Offered, connections, OFFERED).await
+    async fn measure_offered(&mut self, connections: u32) -> Outcome<()> {
+        self.measure_paced(Scenario::Offered, connections, OFFERED).await
     }
 
-    /// Lists while messages are sent.
-    async fn busy_inbox(&mut self, connections: u32) -> Outcome<()> {
+    /// Requests lists while messages are sent.
+    async fn measure_busy_inbox(&mut self, connections: u32) -> Outcome<()> {
         let subjects = self.stage.subjects(&[], &[])?;
         let mut measures = empty_measures(Scenario::BusyInbox, connections);
         for _ in 0..self.rounds {
@@ -162,7 +165,7 @@ impl Runner {
         Ok(())
     }
 
-    async fn paced(&mut self, scenario: Scenario, connections: u32, rate: f64) -> Outcome<()> {
+    async fn measure_paced(&mut self, scenario: Scenario, connections: u32, rate: f64) -> Outcome<()> {
         let subjects = self.stage.subjects(&[], &[])?;
         let mut measures = empty_measures(scenario, connections);
         for _ in 0..self.rounds {

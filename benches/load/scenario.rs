@@ -173,7 +173,7 @@ impl Scenario {
 
     /// Messages that one answered request leaves in the table, to verify the counted requests; `None` if their number
     /// varies.
-    pub fn messages(self) -> Option<u64> {
+    pub fn messages_per_request(self) -> Option<u64> {
         match self {
             Self::Send | Self::SendKeyed | Self::Say | Self::HalfLoad | Self::Offered => Some(1),
             Self::Open | Self::Close | Self::Read | Self::List100 | Self::List20 | Self::Inbox => Some(0),
@@ -187,7 +187,7 @@ impl Scenario {
     }
 
     /// Whether each subject can be used only once, so that there is no warm-up.
-    pub fn uses_up(self) -> bool {
+    pub fn consumes_subjects(self) -> bool {
         matches!(self, Self::Open | Self::Close)
     }
 }

@@ -1,5 +1,5 @@
-//! The data before a measurement: a company, its contacts, their open tickets and sessions. All of it is created by the
-//! command line and over HTTP, except the contacts for opening and closing tickets.
+//! The data before a measurement: a company, its contacts, their open tickets and sessions. All of it is created with
+//! the command line and over HTTP, except the contacts for opening and closing tickets.
 
 use std::time::Duration;
 
@@ -55,13 +55,13 @@ impl Api {
     }
 
     /// Sends a `POST` for each item, some concurrently; the results are in the order of the items.
-    pub async fn each<I, T>(&self, items: I, path: impl Fn(&T) -> (String, Value)) -> Outcome<Vec<Value>>
+    pub async fn post_each<I, T>(&self, items: I, request_of: impl Fn(&T) -> (String, Value)) -> Outcome<Vec<Value>>
     where
         I: IntoIterator<Item = T>,
     {
         stream::iter(items)
             .map(|item| {
-                let (path, body) = path(&item);
+                let (path, body) = request_of(&item);
                 async move { self.post(&path, body).await }
             })
             .buffered(AT_ONCE)
@@ -118,7 +118,7 @@ impl Company {
         Ok((made, api))
     }
 
-    /// Another webchat of the same queue.
+    /// Creates another webchat of the same queue.
     pub async fn new_channel(&self, service: &Service, api: &Api, name: &str) -> Outcome<i64> {
         let (company, queue) = (self.id.to_string(), self.queue.to_string());
         let create =
@@ -129,32 +129,32 @@ impl Company {
     }
 
     /// Adds this many contacts, each with an open ticket and a session on the channel.
-    pub async fn converse(&mut self, api: &Api, channel: i64, count: usize) -> Outcome<()> {
+    pub async fn add_conversations(&mut self, api: &Api, channel: i64, count: usize) -> Outcome<()> {
         let from = self.contacts.len();
         let new = |number: &usize| {
             let phone = format!("55119{number:08}");
             ("/contacts".to_owned(), json!({"name": format!("Maria Lima {number}"), "number": phone}))
         };
-        let contacts = ids(&api.each(from..from + count, new).await?)?;
+        let contacts = ids(&api.post_each(from..from + count, new).await?)?;
         let session =
             |contact: &i64| ("/webchat/sessions".to_owned(), json!({"channelId": channel, "contactId": contact}));
-        for made in api.each(contacts.iter().copied(), session).await? {
+        for made in api.post_each(contacts.iter().copied(), session).await? {
             self.sessions.push(text(&made, "id")?);
         }
         let ticket = |contact: &i64| ("/tickets".to_owned(), json!({"channelId": channel, "contactId": contact}));
-        self.tickets.extend(ids(&api.each(contacts.iter().copied(), ticket).await?)?);
-        // The sessions make the contacts reachable; each ticket gets a message to show.
+        self.tickets.extend(ids(&api.post_each(contacts.iter().copied(), ticket).await?)?);
+        // Each ticket gets a message, which can be sent because the session makes the contact reachable.
         let first = |ticket: &i64| {
             let body = "Good morning! How can we help you today?";
             ("/messages".to_owned(), json!({"ticketId": ticket, "type": "text", "body": body}))
         };
-        api.each(self.tickets[from..].iter().copied(), first).await?;
+        api.post_each(self.tickets[from..].iter().copied(), first).await?;
         self.contacts.extend(contacts);
         Ok(())
     }
 
-    /// Inserts contacts without a ticket into the table: requests would take long, and are not measured here.
-    pub async fn pool(&self, db: &PgPool, count: usize) -> Outcome<Vec<i64>> {
+    /// Inserts contacts without a ticket into the table, because requests would take long and are not measured here.
+    pub async fn insert_pool(&self, db: &PgPool, count: usize) -> Outcome<Vec<i64>> {
         Ok(sqlx::query_scalar(
             "insert into contacts (company_id, name, number)
              select $1, 'Ana Prado ' || n, '55219' || lpad(n::text, 8, '0') from generate_series(1, $2) n

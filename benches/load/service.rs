@@ -22,13 +22,13 @@ pub struct Service {
     pub metrics: SocketAddr,
 }
 
-/// Seconds, longer than any run.
+/// Seconds that are longer than any run.
 pub const NEVER_S: u64 = 24 * 3600;
 
-// The commands of these benches are in old spellings: `load against` runs builds that know no others.
+// The commands of these benches use old spellings, because `load against` also runs builds that know no others.
 
-/// Options of every measured service: no limit of requests, and sessions that outlast the run. All others are the
-/// defaults, except when actors are idle.
+/// Options of every measured service: no limit on requests, and sessions that outlast the run. All others are the
+/// defaults, except the time after which actors are idle.
 const OPTIONS: [&str; 6] = ["--listen", "127.0.0.1:0", "--rate-per-minute", "0", "--session-idle-after-s", "86400"];
 
 impl Service {
@@ -37,9 +37,9 @@ impl Service {
         Self::start_on(binary, folder, &[], &["--idle-after-s".to_owned(), idle_after_s.to_string()])
     }
 
-    /// Starts on a database that others use as well.
+    /// Starts on the database of these options, which other processes may use too.
     pub fn start_on(binary: &Binary, folder: &Path, database: &[String], options: &[String]) -> Outcome<Self> {
-        // The listener of the metrics does not print its port, so it gets one that was just free.
+        // The listener of the metrics does not print its port, so it gets one that was free a moment ago.
         let metrics = TcpListener::bind("127.0.0.1:0")?.local_addr()?;
         let log = std::fs::File::create(folder.join("service.log"))?;
         let mut child = binary
@@ -57,7 +57,7 @@ impl Service {
         }
         let Some(address) = line.trim().strip_prefix("hotline is ready on http://") else {
             child.wait()?;
-            return Err(format!("the service did not start: {}", log_of(folder)).into());
+            return Err(format!("the service did not start: {}", last_log_lines(folder)).into());
         };
         let (binary, folder, address) = (binary.clone(), folder.to_owned(), address.parse()?);
         Ok(Self { child, binary, folder, database: database.to_owned(), address, metrics })
@@ -74,7 +74,7 @@ impl Service {
         if status.success() {
             return Ok(());
         }
-        Err(format!("the service ended with {status}: {}", log_of(&self.folder)).into())
+        Err(format!("the service ended with {status}: {}", last_log_lines(&self.folder)).into())
     }
 
     fn terminate(&self) -> Outcome<()> {
@@ -116,7 +116,7 @@ impl ScrapedMetrics {
         Ok(line.ok_or_else(|| format!("no figure {sample}"))?.parse()?)
     }
 
-    /// Requests that were answered with an error, by route and status.
+    /// The lines of requests that were answered with an error.
     pub fn refused(&self) -> Vec<&str> {
         let is_refused = |line: &&str| {
             line.starts_with("hotline_http_requests_total{")
@@ -127,7 +127,7 @@ impl ScrapedMetrics {
     }
 }
 
-/// Names another binary than the one built with this program: the shipped one, or one with instrumentation.
+/// The variable that names another binary than the one built with this program: the shipped or an instrumented one.
 const BINARY_VARIABLE: &str = "HOTLINE_LOAD_BINARY";
 
 /// A build of Hotline.
@@ -176,7 +176,7 @@ impl Binary {
 }
 
 /// The last lines of the service's log.
-fn log_of(folder: &Path) -> String {
+fn last_log_lines(folder: &Path) -> String {
     let log = std::fs::read_to_string(folder.join("service.log")).unwrap_or_default();
     let lines: Vec<&str> = log.lines().collect();
     lines[lines.len().saturating_sub(20)..].join("\n")

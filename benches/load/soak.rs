@@ -19,7 +19,7 @@ use crate::stage::Stage;
 /// Interval between reads of the figures.
 const READ_INTERVAL: Duration = Duration::from_secs(1);
 
-/// Reads per sample, which has their maximum.
+/// Reads per sample, which keeps the maximum of its lags.
 const READS_PER_SAMPLE: usize = 5;
 
 /// Maximum growth of memory per minute over the second half, as a fraction: buffers and the allocator vary by half a
@@ -73,7 +73,7 @@ pub struct Table {
 }
 
 pub async fn run(shared: &SharedArgs, options: &SoakArgs) -> Outcome<SoakResult> {
-    let stage = Stage::set(&Binary::measured()?, shared.tickets, 0, None).await?;
+    let stage = Stage::set_up(&Binary::measured()?, shared.tickets, 0, None).await?;
     let subjects = stage.subjects(&[], &[])?;
     let load = Load {
         scenario: Scenario::Mix,
@@ -98,7 +98,7 @@ pub async fn run(shared: &SharedArgs, options: &SoakArgs) -> Outcome<SoakResult>
     };
     let tables = tables(&stage.db).await?;
     let machine = Machine::here(stage.postgres_version().await?)?;
-    stage.clear().await?;
+    stage.tear_down().await?;
     Ok(SoakResult {
         machine,
         seconds: options.seconds,

@@ -33,7 +33,7 @@ const SETTLE_INTERVAL: Duration = Duration::from_millis(50);
 /// The database of the yardstick (b), beside Hotline's.
 const PLAIN_DATABASE: &str = "plain";
 
-/// The fields are in the order of the shutdown.
+/// The fields are in the order in which they must be dropped.
 pub struct Stage {
     yardstick: Process,
     pub service: Service,
@@ -50,29 +50,29 @@ pub struct Stage {
     folder: TempDir,
 }
 
-/// A new folder on a disk, which the user of PostgreSQL may enter too.
-pub fn folder() -> Outcome<TempDir> {
+/// A new folder on a disk, which PostgreSQL's user may enter too.
+pub fn create_folder() -> Outcome<TempDir> {
     let folder = tempfile::Builder::new().prefix("hotline-load-").tempdir()?;
-    disk::check(folder.path())?;
+    disk::check_durable(folder.path())?;
     std::fs::set_permissions(folder.path(), Permissions::from_mode(0o711))?;
     Ok(folder)
 }
 
 /// Hotline's private PostgreSQL, which must be running.
-pub async fn visit(folder: &Path) -> Outcome<Cluster> {
+pub async fn open_postgres(folder: &Path) -> Outcome<Cluster> {
     Ok(Cluster::open(ClusterOptions::new(folder)).await?)
 }
 
 /// Starts a private PostgreSQL, as Hotline does, for processes that share it.
-pub async fn postgres(folder: &Path) -> Outcome<Cluster> {
+pub async fn start_postgres(folder: &Path) -> Outcome<Cluster> {
     Ok(Cluster::start(ClusterOptions::new(folder)).await?)
 }
 
 impl Stage {
     /// Starts and seeds everything. `pool_size` is the number of contacts without a ticket; with `grown` there is a
     /// year of data.
-    pub async fn set(binary: &Binary, tickets: usize, pool_size: usize, grown: Option<&GrownArgs>) -> Outcome<Self> {
-        let folder = folder()?;
+    pub async fn set_up(binary: &Binary, tickets: usize, pool_size: usize, grown: Option<&GrownArgs>) -> Outcome<Self> {
+        let folder = create_folder()?;
         let began = Instant::now();
         // Actors stay hot for the whole run, so that figures do not depend on which of them are.
         let (service, mut company, api) = match grown {
@@ -84,15 +84,15 @@ impl Stage {
             }
         };
         let channel = company.channel;
-        company.converse(&api, channel, tickets).await?;
+        company.add_conversations(&api, channel, tickets).await?;
 
-        let cluster = visit(folder.path()).await?;
+        let cluster = open_postgres(folder.path()).await?;
         let options = cluster.connect_options();
         let db = pool::connect(options.clone());
         // One more contact, whose ticket is opened and closed to record the answers.
-        let mut pool = company.pool(&db, pool_size + 1).await?;
+        let mut pool = company.insert_pool(&db, pool_size + 1).await?;
         let spare = pool.pop().ok_or("no contact was made")?;
-        let answers = Answers::take(&api, &company, spare).await?;
+        let answers = Answers::record(&api, &company, spare).await?;
         let plain = yardstick::prepare(&db, options.database(PLAIN_DATABASE), &company).await?;
         let settings = Settings {
             database_url: cluster.url(),
@@ -104,7 +104,8 @@ impl Stage {
         sqlx::query("vacuum analyze").execute(&db).await?;
         let postgres = cluster.pid().ok_or("PostgreSQL has no process")?;
         let watched = Watched { hotline: service.pid(), postgres, yardstick: Some(yardstick.pid()) };
-        // The listener of the metrics closes connections that are idle for five seconds, as long as some steps take.
+        // No connection is kept: the listener of the metrics closes those idle for five seconds, as long as some steps
+        // take.
         let http = hotline::tls::client().pool_max_idle_per_host(0).build()?;
         let stage = Self { yardstick, service, company, api, db, plain, pool, watched, http, folder };
         stage.settle().await?;
@@ -130,7 +131,7 @@ impl Stage {
 
     /// Runs a load; fails if a request failed, or if the tables do not have the messages that were sent.
     pub async fn measure(&self, load: &Load<'_>) -> Outcome<Round> {
-        let messages = self.messages(load.server).await?;
+        let messages = self.count_messages(load.server).await?;
         let before = self.watched.cpu()?;
         let counted = load.run().await?;
         let cpu = self.watched.cpu()?.since(before);
@@ -138,15 +139,15 @@ impl Stage {
         let behind_s = self.settle().await?.as_secs_f64();
         let what = format!("{} on {}", load.scenario.title(), load.server.title());
         if counted.errors.total() > 0 {
-            return Err(self.errors(&format!("{what}: {:?}", counted.errors)).await);
+            return Err(self.failure(&format!("{what}: {:?}", counted.errors)).await);
         }
         if counted.requests == 0 {
             return Err(format!("{what}: nothing was answered").into());
         }
         if let (Some(each), Some(before), Some(after)) =
-            (load.scenario.messages(), messages, self.messages(load.server).await?)
+            (load.scenario.messages_per_request(), messages, self.count_messages(load.server).await?)
         {
-            // The last requests were carried out, but the generator did not wait for their answers.
+            // The last requests may have been carried out without the generator waiting for their answers.
             let least = counted.requests * each;
             let most = (counted.requests + u64::from(load.connections)) * each;
             let made = u64::try_from(after - before)?;
@@ -158,7 +159,7 @@ impl Stage {
     }
 
     /// Number of messages in the tables of a server; `None` if it writes none.
-    async fn messages(&self, server: Server) -> Outcome<Option<i64>> {
+    async fn count_messages(&self, server: Server) -> Outcome<Option<i64>> {
         let db = match server {
             Server::Hotline => &self.db,
             Server::Plain => &self.plain,
@@ -168,7 +169,7 @@ impl Stage {
     }
 
     /// The failure, with the requests that the service refused.
-    async fn errors(&self, what: &str) -> Failure {
+    async fn failure(&self, what: &str) -> Failure {
         match self.service.scrape(&self.http).await {
             Ok(metrics) => format!("{what}\n{}", metrics.refused().join("\n")).into(),
             Err(failure) => format!("{what}; and the service shows no metrics: {failure}").into(),
@@ -194,17 +195,17 @@ impl Stage {
     }
 
     /// The tickets of the pool that are open.
-    pub async fn opened(&self) -> Outcome<Vec<i64>> {
+    pub async fn open_pool_tickets(&self) -> Outcome<Vec<i64>> {
         let sql =
             "select id from tickets where company_id = $1 and status = 'open' and contact_id = any($2) order by id";
         Ok(sqlx::query_scalar(sql).bind(self.company.id).bind(&self.pool).fetch_all(&self.db).await?)
     }
 
     /// Closes the tickets of the pool that are open.
-    pub async fn close_opened(&self) -> Outcome<()> {
+    pub async fn close_pool_tickets(&self) -> Outcome<()> {
         let wrapup = json!({"wrapupTypeId": self.company.wrapup_type});
         let close = |ticket: &i64| (format!("/tickets/{ticket}/close"), wrapup.clone());
-        self.api.each(self.opened().await?, close).await?;
+        self.api.post_each(self.open_pool_tickets().await?, close).await?;
         self.settle().await?;
         Ok(())
     }
@@ -214,7 +215,7 @@ impl Stage {
         let (changing, _) = subjects::split(&self.company.tickets);
         let sql = "select id from tickets where company_id = $1 and status = 'closed' and id = any($2)";
         let closed: Vec<i64> = sqlx::query_scalar(sql).bind(self.company.id).bind(changing).fetch_all(&self.db).await?;
-        self.api.each(closed, |ticket| (format!("/tickets/{ticket}/reopen"), json!({}))).await?;
+        self.api.post_each(closed, |ticket| (format!("/tickets/{ticket}/reopen"), json!({}))).await?;
         self.settle().await?;
         Ok(())
     }
@@ -224,7 +225,7 @@ impl Stage {
     }
 
     /// Stops everything, and removes it.
-    pub async fn clear(self) -> Outcome<()> {
+    pub async fn tear_down(self) -> Outcome<()> {
         Ok(self.stop().await?.close()?)
     }
 

@@ -16,9 +16,9 @@ pub fn write(path: &Path, company: &Company, contacts: &[i64], closing: &[i64]) 
     writeln!(lua, "host = \"localhost\", key = {:?},", company.key)?;
     writeln!(lua, "channel = {}, wrapup_type = {}, user = {},", company.channel, company.wrapup_type, company.user)?;
     for (name, ids) in [("tickets", steady), ("changing", changing), ("contacts", contacts), ("closing", closing)] {
-        list(&mut lua, name, ids.iter())?;
+        write_list(&mut lua, name, ids.iter())?;
     }
-    list(&mut lua, "sessions", company.sessions.iter().map(|id| format!("{id:?}")))?;
+    write_list(&mut lua, "sessions", company.sessions.iter().map(|id| format!("{id:?}")))?;
     lua.push_str("}\n");
     Ok(std::fs::write(path, lua)?)
 }
@@ -26,8 +26,8 @@ pub fn write(path: &Path, company: &Company, contacts: &[i64], closing: &[i64]) 
 /// Writes the file for tickets of many companies, each with its company's key.
 pub fn write_tickets(path: &Path, tickets: &[(i64, &str)]) -> Outcome<()> {
     let mut lua = String::from("return {\nhost = \"localhost\", key = \"\",\n");
-    list(&mut lua, "tickets", tickets.iter().map(|(ticket, _)| ticket))?;
-    list(&mut lua, "keys", tickets.iter().map(|(_, key)| format!("{key:?}")))?;
+    write_list(&mut lua, "tickets", tickets.iter().map(|(ticket, _)| ticket))?;
+    write_list(&mut lua, "keys", tickets.iter().map(|(_, key)| format!("{key:?}")))?;
     lua.push_str("}\n");
     Ok(std::fs::write(path, lua)?)
 }
@@ -37,7 +37,7 @@ pub fn split(tickets: &[i64]) -> (&[i64], &[i64]) {
     tickets.split_at(tickets.len() * CHANGING.0 / CHANGING.1)
 }
 
-fn list(lua: &mut String, name: &str, items: impl Iterator<Item = impl std::fmt::Display>) -> std::fmt::Result {
+fn write_list(lua: &mut String, name: &str, items: impl Iterator<Item = impl std::fmt::Display>) -> std::fmt::Result {
     write!(lua, "{name} = {{")?;
     for item in items {
         write!(lua, "{item},")?;

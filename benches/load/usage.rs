@@ -40,22 +40,22 @@ pub struct Watched {
 }
 
 impl Watched {
-    /// The CPU time used so far. The generator's is that of this process's ended children, which include no others
+    /// The CPU time used so far. The generator's is that of this process's ended children, as no others end
     /// meanwhile.
     pub fn cpu(&self) -> Outcome<Cpu> {
         Ok(Cpu {
             hotline_s: processor_s(self.hotline)?,
-            postgres_s: server_s(self.postgres)?,
+            postgres_s: postgres_s(self.postgres)?,
             yardstick_s: self.yardstick.map(processor_s).transpose()?.unwrap_or_default(),
             generator_s: Stat::of(std::process::id())?.waited_for as f64 / TICKS_PER_S,
         })
     }
 
     pub fn memory(&self) -> Outcome<Memory> {
-        let server = proportional(self.postgres).ok_or("PostgreSQL is gone")?;
+        let server = proportional_bytes(self.postgres).ok_or("PostgreSQL is gone")?;
         // A process that ends at this moment uses nothing.
-        let children = children(self.postgres)?.iter().filter_map(|child| proportional(child.pid)).sum::<u64>();
-        Ok(Memory { hotline_bytes: resident(self.hotline)?, postgres_bytes: server + children })
+        let children = children(self.postgres)?.iter().filter_map(|child| proportional_bytes(child.pid)).sum::<u64>();
+        Ok(Memory { hotline_bytes: resident_bytes(self.hotline)?, postgres_bytes: server + children })
     }
 }
 
@@ -65,7 +65,7 @@ pub fn processor_s(pid: u32) -> Outcome<f64> {
 }
 
 /// Seconds of processor time that a PostgreSQL server has used so far, all its processes.
-pub fn server_s(pid: u32) -> Outcome<f64> {
+pub fn postgres_s(pid: u32) -> Outcome<f64> {
     let server = Stat::of(pid)?;
     let children: u64 = children(pid)?.iter().map(|child| child.own).sum();
     Ok((server.own + server.waited_for + children) as f64 / TICKS_PER_S)
@@ -80,7 +80,7 @@ pub struct Memory {
     pub postgres_bytes: u64,
 }
 
-/// One process' line in `/proc`.
+/// One process's line in `/proc`.
 struct Stat {
     pid: u32,
     parent: u32,
@@ -121,18 +121,18 @@ fn children(parent: u32) -> Outcome<Vec<Stat>> {
 }
 
 /// Resident bytes of a process.
-pub fn resident(pid: u32) -> Outcome<u64> {
+pub fn resident_bytes(pid: u32) -> Outcome<u64> {
     let status = read_to_string(format!("/proc/{pid}/status"))?;
-    line_of(&status, "VmRSS:").ok_or_else(|| format!("process {pid} has no memory").into())
+    bytes_in_line(&status, "VmRSS:").ok_or_else(|| format!("process {pid} has no memory").into())
 }
 
 /// Resident bytes of a process, with shared pages divided by the number of their users; `None` if it has ended.
-fn proportional(pid: u32) -> Option<u64> {
-    line_of(&read_to_string(format!("/proc/{pid}/smaps_rollup")).ok()?, "Pss:")
+fn proportional_bytes(pid: u32) -> Option<u64> {
+    bytes_in_line(&read_to_string(format!("/proc/{pid}/smaps_rollup")).ok()?, "Pss:")
 }
 
 /// The bytes in a line of the form `Name:   123 kB`.
-fn line_of(text: &str, name: &str) -> Option<u64> {
+fn bytes_in_line(text: &str, name: &str) -> Option<u64> {
     let line = text.lines().find_map(|line| line.strip_prefix(name))?;
     Some(line.split_whitespace().next()?.parse::<u64>().ok()? * 1024)
 }
@@ -150,7 +150,7 @@ mod tests {
 
     #[test]
     fn this_process_has_memory() {
-        assert!(resident(std::process::id()).is_ok_and(|bytes| bytes > 100_000));
-        assert!(proportional(std::process::id()).is_some_and(|bytes| bytes > 100_000));
+        assert!(resident_bytes(std::process::id()).is_ok_and(|bytes| bytes > 100_000));
+        assert!(proportional_bytes(std::process::id()).is_some_and(|bytes| bytes > 100_000));
     }
 }

@@ -58,7 +58,7 @@ pub fn authorized(request: TestRequest, key: &str) -> TestRequest {
     request.peer_addr(peer).insert_header((AUTHORIZATION, format!("Bearer {key}")))
 }
 
-/// Makes a request, which must succeed, and reads its body.
+/// Sends a request, which must succeed, and reads its body.
 pub async fn ask<S, R, B>(service: &S, request: R)
 where
     S: Service<R, Response = ServiceResponse<B>, Error = Error>,
@@ -70,7 +70,6 @@ where
     assert!(body.len() > 50, "the body is too short to contain a record");
 }
 
-/// The median.
 pub fn median(mut times: Vec<Duration>) -> Duration {
     times.sort_unstable();
     times[times.len() / 2]

@@ -44,11 +44,11 @@ pub fn is_bench() -> bool {
     std::env::args().any(|argument| argument == "--bench")
 }
 
-/// A size from the environment, or the usual one.
-pub fn size(variable: &str, usual: usize) -> usize {
+/// A size from the environment, or the default.
+pub fn size(variable: &str, default: usize) -> usize {
     match std::env::var(variable) {
         Ok(text) => text.parse().unwrap_or_else(|_| panic!("{variable} must be a number, not `{text}`")),
-        Err(_) => usual,
+        Err(_) => default,
     }
 }
 
@@ -167,7 +167,7 @@ pub async fn drain(log: &ChangeLog) {
     }
 }
 
-/// A company whose contacts write over a phone channel: a send needs no message from them before.
+/// A company with a phone channel, on which a send needs no earlier message from its contact.
 pub struct Company {
     pub id: CompanyId,
     pub channel: ChannelId,
@@ -184,12 +184,12 @@ impl Company {
     /// Creates it in a migrated database.
     pub async fn create(db: &PgPool, contacts: usize) -> Self {
         let id = companies::insert(db, "Acme").await.expect("a company").id;
-        let mut two = Vec::new();
+        let mut created = Vec::new();
         for name in ["Support", "Sales"] {
-            let strict = Columns::from([("name", name.into()), ("wrapupRequired", true.into())]);
-            two.push(table::insert::<Queue>(db, id, &strict).await.expect("a queue").id);
+            let queue = Columns::from([("name", name.into()), ("wrapupRequired", true.into())]);
+            created.push(table::insert::<Queue>(db, id, &queue).await.expect("a queue").id);
         }
-        let queues = [two[0], two[1]];
+        let queues = [created[0], created[1]];
         let ana = Columns::from([("name", "Ana".into()), ("email", "ana@example.com".into())]);
         let mut connection = db.acquire().await.expect("a connection");
         let user = users::insert(&mut connection, id, ana).await.expect("a user").id;

@@ -1,4 +1,4 @@
-//! A provider that takes every message, and an engine whose channels send to it.
+//! A provider that accepts every message, and an engine whose channels send to it.
 
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -25,14 +25,14 @@ use serde_json::json;
 use super::{Company, Postgres};
 
 /// Concurrent sends while the outboxes are filled.
-const FILLING: usize = 256;
+const FILL_CONCURRENCY: usize = 256;
 
 /// Calls in flight, of all channels together.
 const IN_FLIGHT: usize = 64;
 
 pub const BODY: &str = "Good morning! Your order has left our warehouse and arrives tomorrow.";
 
-/// Starts a provider that takes every message and counts it in `taken`; returns its address.
+/// Starts a provider that accepts every message and counts it in `taken`; returns its address.
 pub fn serve(taken: Arc<AtomicUsize>) -> SocketAddr {
     let (address_sender, address) = std::sync::mpsc::channel();
     std::thread::spawn(move || {
@@ -57,7 +57,7 @@ async fn take(counters: Data<(Arc<AtomicUsize>, AtomicU64)>, body: Bytes) -> Htt
     HttpResponse::Ok().json(json!({"messaging_product": "whatsapp", "messages": [{"id": id}]}))
 }
 
-/// Calls in flight of each of this many channels.
+/// Calls in flight on each channel, if there are `channels` of them.
 pub fn in_flight(channels: usize) -> usize {
     (IN_FLIGHT / channels).max(1)
 }
@@ -71,7 +71,7 @@ impl MediaFiles for NoFiles {
     }
 }
 
-/// The engine over a store of its own.
+/// An engine over a store of its own, with channels that send to the provider.
 pub struct Desk {
     pub store: Arc<Store>,
     pub engine: Engine,
@@ -82,7 +82,7 @@ pub struct Desk {
 }
 
 impl Desk {
-    /// Opens it with `count` channels, and this many contacts and messages of a round.
+    /// Opens it with `count` channels and this many contacts, for rounds of `messages` messages.
     pub async fn open(
         postgres: &Postgres,
         address: SocketAddr,
@@ -117,30 +117,30 @@ impl Desk {
         Self { store, engine, company, channels, messages: messages / count }
     }
 
-    /// The time of the sends while the channels are disconnected, and the time from their connection to the last message
-    /// at the provider.
-    pub async fn drain(&self, taken: &AtomicUsize) -> (Duration, Duration) {
-        self.connect("disconnected").await;
+    /// How long the sends take while the channels are disconnected, and the time from the connection of the channels to
+    /// the last message at the provider.
+    pub async fn fill_and_drain(&self, taken: &AtomicUsize) -> (Duration, Duration) {
+        self.set_channel_status("disconnected").await;
         let ((), filled) = super::timed(self.fill()).await;
         super::drain(&self.store.log).await;
         let due = taken.load(Ordering::Acquire) + self.messages * self.channels.len();
         let begin = Instant::now();
-        self.connect("connected").await;
-        (filled, self.arrive(taken, due, begin).await)
+        self.set_channel_status("connected").await;
+        (filled, self.wait_for_arrivals(taken, due, begin).await)
     }
 
     /// The time from the first send to the last message at the provider, while the channels are connected: a message that
     /// is handed over before it was flushed is written to the tables once.
-    pub async fn live(&self, taken: &AtomicUsize) -> Duration {
-        self.connect("connected").await;
+    pub async fn send_live(&self, taken: &AtomicUsize) -> Duration {
+        self.set_channel_status("connected").await;
         let due = taken.load(Ordering::Acquire) + self.messages * self.channels.len();
         let begin = Instant::now();
         self.fill().await;
-        self.arrive(taken, due, begin).await
+        self.wait_for_arrivals(taken, due, begin).await
     }
 
     /// The time until the provider has `due` messages. Then waits for the tables, which is not included.
-    async fn arrive(&self, taken: &AtomicUsize, due: usize, begin: Instant) -> Duration {
+    async fn wait_for_arrivals(&self, taken: &AtomicUsize, due: usize, begin: Instant) -> Duration {
         while taken.load(Ordering::Acquire) < due {
             tokio::time::sleep(Duration::from_millis(1)).await;
         }
@@ -149,7 +149,7 @@ impl Desk {
         time
     }
 
-    async fn connect(&self, status: &str) {
+    async fn set_channel_status(&self, status: &str) {
         let sql = "update channels set status = $2, updated_at = clock_timestamp() where company_id = $1";
         sqlx::query(sql).bind(self.company.id).bind(status).execute(&self.store.housekeeping).await.expect("update");
         self.engine.refresh(self.company.id).await;
@@ -166,7 +166,7 @@ impl Desk {
                 engine.sending.send(&target, send).await.expect("the message is taken");
             })
         });
-        stream::iter(sends).buffer_unordered(FILLING).collect::<()>().await;
+        stream::iter(sends).buffer_unordered(FILL_CONCURRENCY).collect::<()>().await;
     }
 
     /// Waits until every hand-over is in the tables.

@@ -1,4 +1,4 @@
-//! A running service with a company whose contacts have tickets, asked over HTTP.
+//! A running service with companies whose contacts have tickets, called over HTTP.
 
 use std::time::Instant;
 
@@ -25,7 +25,7 @@ pub struct Tenant {
 }
 
 impl Stage {
-    /// Starts a service with this many companies of this many tickets each, on a new database; `adapt` changes its
+    /// Starts a service with this many companies, with this many tickets each, on a new database; `adapt` changes its
     /// settings.
     pub async fn start(
         postgres: &Postgres,

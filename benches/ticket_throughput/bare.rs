@@ -1,4 +1,4 @@
-//! The cost that every answer of an actor has.
+//! The bare actor: what it costs is what every answer of an actor costs.
 
 use actix::{Actor, Context, Handler, Message};
 

@@ -13,7 +13,8 @@ impl Callers {
         Self { arbiters: (0..count).map(|_| Arbiter::new()).collect() }
     }
 
-    /// Runs all callers concurrently, each through its lane; returns the lanes when the last one has finished.
+    /// Runs all callers concurrently, each through its lane (its tickets); returns the lanes when the last one has
+    /// finished.
     pub async fn walk<L, F>(
         &self,
         lanes: Vec<L>,
@@ -30,7 +31,7 @@ impl Callers {
             arbiter.spawn_fn(move || {
                 actix::spawn(async move {
                     let lane = walk(lane).await;
-                    assert!(done.send(lane).is_ok(), "the lane is waited for");
+                    assert!(done.send(lane).is_ok(), "the receiver of the lane is alive");
                 });
             });
             walking.push(walked);

@@ -2,11 +2,11 @@
 
 use std::sync::LazyLock;
 
-/// Commands in flight at most: what a few busy HTTP workers have.
-pub const IN_FLIGHT: usize = 256;
+/// Maximum commands in flight: as many as a few busy HTTP workers have.
+pub const IN_FLIGHT_MAX: usize = 256;
 
 /// Tickets of the largest case.
-pub const MANY: usize = 10_000;
+pub const TICKETS_MAX: usize = 10_000;
 
 /// The kind of a command.
 #[derive(Clone, Copy)]
@@ -29,11 +29,11 @@ pub struct Case {
     /// Concurrent callers; more than tickets only if the commands may come in any order.
     pub in_flight: usize,
     /// Cycles of each caller in each of its tickets in one round. A round stays below the 300,000 changes that are
-    /// kept for the persister, and is short: writing its changes to PostgreSQL takes three times as long.
+    /// kept for the persister, and is short, because writing its changes to PostgreSQL takes three times as long.
     pub cycles: usize,
 }
 
-/// Contacts of all cases: each has its own.
+/// Number of contacts: each case has its own.
 pub static CONTACTS: LazyLock<usize> = LazyLock::new(|| CASES.iter().map(|case| case.tickets).sum());
 
 const CYCLE: &[Kind] = &[Kind::Open, Kind::Send, Kind::Transfer, Kind::Close, Kind::Send, Kind::Close];
@@ -41,39 +41,53 @@ const CYCLE: &[Kind] = &[Kind::Open, Kind::Send, Kind::Transfer, Kind::Close, Ki
 pub const CASES: [Case; 9] = [
     Case { name: "cycle", prepare: &[], cycle: CYCLE, tickets: 1, in_flight: 1, cycles: 200 },
     Case { name: "cycle", prepare: &[], cycle: CYCLE, tickets: 100, in_flight: 100, cycles: 50 },
-    Case { name: "cycle", prepare: &[], cycle: CYCLE, tickets: MANY, in_flight: IN_FLIGHT, cycles: 1 },
-    Case { name: "send", prepare: &[Kind::Open], cycle: &[Kind::Send], tickets: 1, in_flight: IN_FLIGHT, cycles: 100 },
+    Case { name: "cycle", prepare: &[], cycle: CYCLE, tickets: TICKETS_MAX, in_flight: IN_FLIGHT_MAX, cycles: 1 },
+    Case {
+        name: "send",
+        prepare: &[Kind::Open],
+        cycle: &[Kind::Send],
+        tickets: 1,
+        in_flight: IN_FLIGHT_MAX,
+        cycles: 100,
+    },
     Case {
         name: "send",
         prepare: &[Kind::Open],
         cycle: &[Kind::Send],
         tickets: 100,
-        in_flight: IN_FLIGHT,
+        in_flight: IN_FLIGHT_MAX,
         cycles: 100,
     },
-    Case { name: "send", prepare: &[Kind::Open], cycle: &[Kind::Send], tickets: MANY, in_flight: IN_FLIGHT, cycles: 2 },
+    Case {
+        name: "send",
+        prepare: &[Kind::Open],
+        cycle: &[Kind::Send],
+        tickets: TICKETS_MAX,
+        in_flight: IN_FLIGHT_MAX,
+        cycles: 2,
+    },
     Case {
         name: "transfer",
         prepare: &[Kind::Open],
         cycle: &[Kind::Transfer],
-        tickets: MANY,
-        in_flight: IN_FLIGHT,
+        tickets: TICKETS_MAX,
+        in_flight: IN_FLIGHT_MAX,
         cycles: 2,
     },
     Case {
         name: "open_and_close",
         prepare: &[],
         cycle: &[Kind::Open, Kind::Close],
-        tickets: MANY,
-        in_flight: IN_FLIGHT,
+        tickets: TICKETS_MAX,
+        in_flight: IN_FLIGHT_MAX,
         cycles: 1,
     },
     Case {
         name: "reopening_send_and_close",
         prepare: &[Kind::Open, Kind::Close],
         cycle: &[Kind::Send, Kind::Close],
-        tickets: MANY,
-        in_flight: IN_FLIGHT,
+        tickets: TICKETS_MAX,
+        in_flight: IN_FLIGHT_MAX,
         cycles: 1,
     },
 ];

@@ -17,7 +17,7 @@ pub const NAME: &str = "journal";
 /// The text of every message.
 pub const TEXT: &str = "Good morning! Your order has left our warehouse and arrives tomorrow.";
 
-/// The wrap-up note.
+/// The wrap-up note of every closed ticket.
 pub const NOTE: &str = "Told them when.";
 
 /// The engine over a store of its own.

@@ -37,10 +37,10 @@ use actix::{Arbiter, System};
 use criterion::{Criterion, SamplingMode};
 
 use crate::callers::Callers;
-use crate::case::{CASES, Case, MANY};
+use crate::case::{CASES, Case, TICKETS_MAX};
 use crate::live::Live;
 use crate::plain::Plain;
-use crate::side::{Asked, BARE, PLAIN, Side};
+use crate::side::{BARE, Executor, PLAIN, Side};
 use crate::support::Postgres;
 
 /// Turns in which each side runs one round, for the ratios.
@@ -77,17 +77,17 @@ fn main() {
         .measurement_time(Duration::from_secs(2))
         .configure_from_args();
     let mut compared = Vec::new();
-    let mut taken = 0;
+    let mut contacts_used = 0;
     for case in &CASES {
-        let contacts = taken..taken + case.tickets;
-        taken = contacts.end;
+        let contacts = contacts_used..contacts_used + case.tickets;
+        contacts_used = contacts.end;
         let mut sides = vec![Side::bare(case, &arbiters)];
-        let asked = Asked::Live(live.clone());
-        sides.push(system.block_on(Side::asked(case, asked, contacts.clone(), &callers)));
+        let executor = Executor::Live(live.clone());
+        sides.push(system.block_on(Side::prepared(case, executor, contacts.clone(), &callers)));
         // With few tickets, transactions would measure how long a row is locked.
-        if case.tickets == MANY {
-            let asked = Asked::Plain(plain.clone());
-            sides.push(system.block_on(Side::asked(case, asked, contacts.clone(), &callers)));
+        if case.tickets == TICKETS_MAX {
+            let executor = Executor::Plain(plain.clone());
+            sides.push(system.block_on(Side::prepared(case, executor, contacts.clone(), &callers)));
         }
         let mut group = criterion.benchmark_group(format!("ticket_throughput/{}", case.name));
         group.sampling_mode(SamplingMode::Flat);

@@ -1,5 +1,5 @@
-//! The plainest honest way to do the same: each command is one transaction on the same server and in the same tables.
-//! PostgreSQL commits it as it does by default: synced.
+//! The simplest way to do the same that compares fairly: each command is one transaction on the same server and in the
+//! same tables. PostgreSQL commits it as it does by default: synced.
 //!
 //! Every choice favours this side: a lookup and a change are one statement if possible, statements are prepared once,
 //! no connection is tested before it is used, and a message does not change its ticket (Hotline also records the last
@@ -14,7 +14,7 @@ use crate::live::{NOTE, TEXT};
 use crate::slot::Slot;
 use crate::support::{Company, Postgres};
 
-/// Maximum connections: commits that wait together share a sync.
+/// Maximum connections: enough for waiting commits to share a sync.
 const CONNECTIONS_MAX: u32 = 32;
 
 /// How long a command may wait for a connection: there are fewer of them than commands in flight.

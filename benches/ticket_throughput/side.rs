@@ -12,14 +12,14 @@ use hotline_persistence::tables::contacts::ContactRef;
 
 use crate::bare::{Ask, Bare};
 use crate::callers::Callers;
-use crate::case::{Case, IN_FLIGHT, Kind};
+use crate::case::{Case, IN_FLIGHT_MAX, Kind};
 use crate::live::{self, Live};
 use crate::plain::Plain;
 use crate::slot::Slot;
 use crate::support::{self, Company};
 
 /// Tickets of each caller in a round of plain transactions: with all of them, a round would take 15 seconds.
-const PLAIN_TICKETS_A_CALLER: usize = 2;
+const PLAIN_TICKETS_PER_CALLER: usize = 2;
 
 /// Names of sides.
 pub const BARE: &str = "bare_mailbox";
@@ -28,17 +28,17 @@ pub const PLAIN: &str = "plain_transactions";
 /// A side of the comparison, with the lanes of its callers.
 pub enum Side {
     Bare { lanes: Vec<Vec<Addr<Bare>>> },
-    Asked { asked: Asked, lanes: Vec<Vec<Slot>> },
+    Executor { executor: Executor, lanes: Vec<Vec<Slot>> },
 }
 
 /// What carries out commands.
 #[derive(Clone)]
-pub enum Asked {
+pub enum Executor {
     Live(Arc<Live>),
     Plain(Arc<Plain>),
 }
 
-impl Asked {
+impl Executor {
     fn name(&self) -> &'static str {
         match self {
             Self::Live(_) => live::NAME,
@@ -78,11 +78,11 @@ impl Side {
     }
 
     /// Brings tickets of these contacts to the start of the case: callers begin at different commands of the cycle.
-    pub async fn asked(case: &Case, asked: Asked, contacts: Range<usize>, callers: &Callers) -> Self {
+    pub async fn prepared(case: &Case, executor: Executor, contacts: Range<usize>, callers: &Callers) -> Self {
         let slot = |contact: &Arc<ContactRef>| Slot { contact: contact.clone(), ticket: None, next: 0 };
-        let slots: Vec<Slot> = asked.company().contacts[contacts].iter().map(slot).collect();
-        let unprepared = slots.chunks(case.tickets.div_ceil(IN_FLIGHT)).map(<[Slot]>::to_vec).collect();
-        let (prepare, for_callers) = (case.prepare, asked.clone());
+        let slots: Vec<Slot> = executor.company().contacts[contacts].iter().map(slot).collect();
+        let unprepared = slots.chunks(case.tickets.div_ceil(IN_FLIGHT_MAX)).map(<[Slot]>::to_vec).collect();
+        let (prepare, for_callers) = (case.prepare, executor.clone());
         let prepared = callers.walk(unprepared, move |mut lane: Vec<Slot>| async move {
             for slot in &mut lane {
                 for kind in prepare {
@@ -93,11 +93,11 @@ impl Side {
         });
         let slots: Vec<Slot> = prepared.await.into_iter().flatten().collect();
 
-        let tickets_max = if matches!(asked, Asked::Plain(_)) { PLAIN_TICKETS_A_CALLER } else { usize::MAX };
+        let tickets_max = if matches!(executor, Executor::Plain(_)) { PLAIN_TICKETS_PER_CALLER } else { usize::MAX };
         let lane = |lane: Vec<usize>| lane.into_iter().take(tickets_max).map(|ticket| slots[ticket].clone()).collect();
         let lanes: Vec<Vec<Slot>> = case.lanes().into_iter().map(lane).collect();
         let numbered = lanes.into_iter().enumerate().collect();
-        let (cycle, for_callers) = (case.cycle, asked.clone());
+        let (cycle, for_callers) = (case.cycle, executor.clone());
         let lanes = callers.walk(numbered, move |(caller, mut lane): (usize, Vec<Slot>)| async move {
             for slot in &mut lane {
                 for kind in &cycle[..caller % cycle.len()] {
@@ -108,14 +108,14 @@ impl Side {
             (caller, lane)
         });
         let lanes = lanes.await.into_iter().map(|(_, lane)| lane).collect();
-        asked.settle().await;
-        Self::Asked { asked, lanes }
+        executor.settle().await;
+        Self::Executor { executor, lanes }
     }
 
     pub fn name(&self) -> &'static str {
         match self {
             Self::Bare { .. } => BARE,
-            Self::Asked { asked, .. } => asked.name(),
+            Self::Executor { executor, .. } => executor.name(),
         }
     }
 
@@ -123,7 +123,7 @@ impl Side {
     pub fn commands(&self, case: &Case) -> u64 {
         let tickets = match self {
             Self::Bare { lanes } => lanes.iter().map(Vec::len).sum::<usize>(),
-            Self::Asked { lanes, .. } => lanes.iter().map(Vec::len).sum(),
+            Self::Executor { lanes, .. } => lanes.iter().map(Vec::len).sum(),
         };
         (tickets * case.cycles * case.cycle.len()) as u64
     }
@@ -145,11 +145,11 @@ impl Side {
     pub async fn round(&mut self, case: &Case, callers: &Callers) -> Duration {
         match self {
             Self::Bare { lanes } => {
-                let asked = case.cycles * case.cycle.len();
+                let asks = case.cycles * case.cycle.len();
                 let started = Instant::now();
                 *lanes = callers
                     .walk(std::mem::take(lanes), move |lane: Vec<Addr<Bare>>| async move {
-                        for _ in 0..asked {
+                        for _ in 0..asks {
                             for actor in &lane {
                                 actor.send(Ask).await.expect("the actor answers");
                             }
@@ -159,9 +159,9 @@ impl Side {
                     .await;
                 started.elapsed()
             }
-            Self::Asked { asked, lanes } => {
+            Self::Executor { executor, lanes } => {
                 let (cycle, times) = (case.cycle, case.cycles * case.cycle.len());
-                let for_callers = asked.clone();
+                let for_callers = executor.clone();
                 let started = Instant::now();
                 *lanes = callers
                     .walk(std::mem::take(lanes), move |mut lane: Vec<Slot>| async move {
@@ -175,7 +175,7 @@ impl Side {
                     })
                     .await;
                 let time = started.elapsed();
-                asked.settle().await;
+                executor.settle().await;
                 time
             }
         }

@@ -10,7 +10,7 @@ use hotline_persistence::tables::contacts::ContactRef;
 pub struct Slot {
     pub contact: Arc<ContactRef>,
     pub ticket: Option<TicketId>,
-    /// The next command of its cycle.
+    /// The index of its next command, counted over all cycles.
     pub next: usize,
 }
 

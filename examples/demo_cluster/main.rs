@@ -2,8 +2,8 @@
 //! balancer, on this machine. Callers of three companies keep sending requests while one process after the other is
 //! killed. At the end, everything that was acknowledged is compared with the database.
 //!
-//! It uses the code of the tests of `make cluster`.
-#![allow(clippy::expect_used, clippy::panic)] // Like a test, it fails loudly when it meets the unexpected.
+//! It uses the code of the tests that `make cluster` runs.
+#![allow(clippy::expect_used, clippy::panic)] // A failed expectation must fail the demo.
 
 #[cfg(not(target_os = "linux"))]
 fn main() {

@@ -8,11 +8,11 @@ use crate::balancer::Rule;
 use crate::load::Load;
 use crate::rig::Rig;
 
-/// How long callers go on between two kills: longer than nothing moves by itself after one (30 s), so that who came back has
-/// companies again.
+/// The time between two kills: longer than the 30 s after a kill in which no slot moves by itself, so that the process
+/// that was started again has companies again.
 const BETWEEN_KILLS: Duration = Duration::from_secs(45);
 
-/// The same before the first one.
+/// The time before the first kill.
 const BEFORE_THE_FIRST: Duration = Duration::from_secs(5);
 
 /// How often the figures are shown.
@@ -21,28 +21,28 @@ const SHOWN_EVERY: Duration = Duration::from_secs(1);
 const MEMBERS: usize = 3;
 
 /// What ends the demo: Ctrl-C, a signal, or a terminal that is closed.
-struct Ends(Vec<Signal>);
+struct EndSignals(Vec<Signal>);
 
-impl Ends {
+impl EndSignals {
     fn listen() -> Self {
         let kinds = [SignalKind::interrupt(), SignalKind::terminate(), SignalKind::hangup()];
         Self(kinds.map(|kind| signal(kind).expect("a signal's handler")).into())
     }
 
-    /// Waits for so long; true: the demo is to end.
+    /// Waits this long; returns true at once if the demo is to end.
     async fn within(&mut self, time: Duration) -> bool {
         let ends = futures_util::future::select_all(self.0.iter_mut().map(|signal| Box::pin(signal.recv())));
         tokio::time::timeout(time, ends).await.is_ok()
     }
 }
 
-/// Shows it until somebody ends it.
+/// Runs the demo until somebody ends it.
 pub async fn run() {
-    // From here on a signal ends nothing by itself.
-    let mut ends = Ends::listen();
+    // From here on a signal no longer ends the process by itself.
+    let mut ends = EndSignals::listen();
     println!("PostgreSQL, its synchronous standby, three processes of Hotline and a balancer are started ...");
     let mut rig = Rig::start(MEMBERS).await;
-    rig.balance(Rule::OneOfEach);
+    rig.balance(Rule::OnePerCompany);
     let (primary, standby) = (rig.servers.primary.address, rig.servers.standby.address);
     println!("PostgreSQL is at {primary}, its synchronous standby at {standby}: a commit is on both.");
     for member in &rig.members {
@@ -66,8 +66,8 @@ pub async fn run() {
     end(rig, load).await;
 }
 
-/// Shows the figures, until the time is over or somebody ends the demo (true).
-async fn watch(load: &Load, ends: &mut Ends, time: Duration) -> bool {
+/// Shows the figures until the time is over; returns true if somebody ends the demo before.
+async fn watch(load: &Load, ends: &mut EndSignals, time: Duration) -> bool {
     let begun = Instant::now();
     while begun.elapsed() < time {
         let before = load.counts();
@@ -85,7 +85,7 @@ async fn watch(load: &Load, ends: &mut Ends, time: Duration) -> bool {
 async fn kill(rig: &mut Rig, load: &Load, victim: usize) {
     let owners = rig.owners().await;
     let name = rig.members[victim].name.clone();
-    // Those it serves, and those whose callers the balancer leads to it.
+    // The companies it serves, and those whose callers the balancer sends to it.
     let is_hit = |number: usize| owners[number].as_ref() == Some(&name) || number % MEMBERS == victim;
     let served: Vec<usize> = (0..owners.len()).filter(|number| owners[*number].as_ref() == Some(&name)).collect();
     let slots = rig.slots_of(&name).await;
@@ -98,7 +98,7 @@ async fn kill(rig: &mut Rig, load: &Load, victim: usize) {
     println!("{name} is killed (kill -9). It served {slots} slots, and {list}.");
     let took = rig.first_changes(fault).await;
     for number in served {
-        let (company, owner) = (&rig.companies[number], rig.owner_of(&rig.companies[number]).await);
+        let (company, owner) = (&rig.companies[number], rig.owner_name(&rig.companies[number]).await);
         println!(
             "  company {} was changed again after {:.1} s: {} has taken over.",
             company.id,

@@ -56,7 +56,7 @@ fn unique_names(category: i64) -> Vec<(&'static str, &'static str, Value)> {
 }
 
 #[actix_web::test]
-async fn a_name_that_looks_the_same_is_taken_and_an_invisible_one_is_blank() {
+async fn a_name_that_looks_the_same_conflicts_and_an_invisible_one_counts_as_blank() {
     let app = TestApp::shared().await;
     let api = &app.api;
     let category = id(api.post("/wrapup-categories", json!({"name": "Others"})).await.data(201));
@@ -113,7 +113,7 @@ async fn a_name_that_looks_the_same_is_taken_and_an_invisible_one_is_blank() {
 }
 
 #[actix_web::test]
-async fn characters_that_change_their_neighbours_make_another_name() {
+async fn characters_that_change_their_neighbours_make_a_different_name() {
     let app = TestApp::shared().await;
     for names in [
         // Two people, and a couple.
@@ -214,7 +214,7 @@ async fn a_contact_without_a_visible_name_is_named_by_its_number() {
 }
 
 #[actix_web::test]
-async fn an_e_mail_is_a_mailbox() {
+async fn an_email_address_must_be_one_mailbox() {
     let app = TestApp::shared().await;
     let api = &app.api;
     for good in ["mail@köln.example", "用户@例子.广告", "o'brien@x.photography", "\"a b\"@x.example", "a@[192.0.2.7]"]

@@ -1,5 +1,5 @@
-//! Lists filtered by time, over more rows than one zone of their zone map holds: for every span, the list has the rows
-//! whose times lie in it, in order, page by page.
+//! Lists filtered by time, over more rows than one zone (1,024 ids) of their zone map holds: for every span, the list
+//! has the rows whose times lie in it, in order, page by page.
 
 use chrono::{DateTime, SecondsFormat, TimeDelta, Utc};
 use rand::rngs::StdRng;
@@ -11,7 +11,8 @@ use crate::steps::ids;
 use crate::support::service::TestOptions;
 use crate::support::{Company, OwnApp, TestApp};
 
-/// A list, the time it is asked by, that time's column, and filters beside it as the API and as SQL have them.
+/// A list, the name of the time it is filtered by, that time's column, and other filters, each as in the API and in
+/// SQL.
 type Kind<'a> = (&'a str, &'a str, &'a str, &'a [(&'a str, &'a str)]);
 
 const KINDS: usize = 6;
@@ -95,12 +96,12 @@ async fn a_list_filtered_by_time_has_exactly_the_rows_of_the_span() {
         .expect("zones");
     assert!(zones > 3, "too few zones to test the zone map: {zones}");
     let mut random = StdRng::seed_from_u64(18);
-    let mut seen = 0;
+    let mut row_count = 0;
     for round in 0..LISTS {
-        // Both ends, the later one alone, the earlier one alone.
         let ago = |random: &mut StdRng| Utc::now() - TimeDelta::seconds(random.random_range(0..(DAYS + 5) * 86_400));
         let (one, other) = (ago(&mut random), ago(&mut random));
         let (from, to) = (one.min(other), one.max(other));
+        // Both ends, the earlier one alone, the later one alone.
         let ends = (round + round / KINDS) % 3;
         let (from, to) = [(Some(from), Some(to)), (Some(from), None), (None, Some(to))][ends];
         let (order, sign) = if random.random_bool(0.5) { ("asc", 1) } else { ("desc", -1) };
@@ -145,13 +146,13 @@ async fn a_list_filtered_by_time_has_exactly_the_rows_of_the_span() {
             .await
             .expect("ids");
         assert_eq!(list_ids(&app, &path).await, expected, "{path}");
-        seen += expected.len();
+        row_count += expected.len();
     }
-    assert!(seen > ROWS as usize, "the lists had too few rows: {seen}");
+    assert!(row_count > ROWS as usize, "the lists had too few rows: {row_count}");
     app.stop().await;
 }
 
-/// Zones cover the rows that the service itself writes, also old tickets that change.
+/// Zones cover the rows that the service itself writes, including old tickets that change.
 #[actix_web::test]
 async fn changed_rows_are_found_by_the_time_of_their_change() {
     let app = OwnApp::start().await;

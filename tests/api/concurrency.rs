@@ -15,7 +15,7 @@ const ROUNDS: usize = 12;
 const CONTACTS: usize = 8;
 
 #[actix_web::test]
-async fn sixty_four_clients_on_eight_contacts_never_open_two_tickets_nor_lose_a_message() {
+async fn sixty_four_clients_on_eight_contacts_never_open_two_tickets_or_lose_a_message() {
     let app = OwnApp::start().await;
     let phone = app.company.phone;
     let numbers: Vec<String> = (0..CONTACTS).map(|contact| format!("55119000010{contact:02}")).collect();
@@ -34,7 +34,7 @@ async fn sixty_four_clients_on_eight_contacts_never_open_two_tickets_nor_lose_a_
                 let reply = api.retry_while_busy(|| api.request(Method::POST, "/messages").json(&send)).await;
                 let job = reply.data(202)["jobId"].as_str().expect("job").to_owned();
                 sent.push((body, job.clone()));
-                // Some close the ticket they wrote in, and some of these reopen it: the next sends meet every state.
+                // Some close the ticket they wrote in, and some of these reopen it: the next sends meet any state.
                 if (client * 7 + round * 3) % 5 == 0 {
                     let shown_job =
                         api.retry_while_busy(|| api.request(Method::GET, &format!("/messages/jobs/{job}"))).await;
@@ -66,7 +66,7 @@ async fn sixty_four_clients_on_eight_contacts_never_open_two_tickets_nor_lose_a_
     }
     assert!(tickets.len() > CONTACTS, "nothing was ever closed: the test proves nothing");
 
-    // Each message is stored once, under the job of its answer, and a ticket's messages in the order of acceptance.
+    // Each message is stored once, with the job of its send's answer; those of a ticket are in the order of acceptance.
     let messages = app.api.all("/messages").await;
     let stored: HashMap<String, String> =
         messages.iter().map(|message| (text(message, "body"), text(message, "jobId"))).collect();
@@ -92,7 +92,7 @@ fn text(value: &Value, field: &str) -> String {
     value[field].as_str().unwrap_or_default().to_owned()
 }
 
-/// Openings and closings alternate, beginning with the opening, and end in the ticket's state.
+/// Asserts that openings and closings alternate, beginning with an opening, and end in the ticket's state.
 fn check_history(ticket: &Value, events: &[Value]) {
     let mut is_open = false;
     let mut reopened = 0;
@@ -127,7 +127,7 @@ async fn a_list_right_after_an_acknowledged_change_always_shows_it() {
             for round in 0..15 {
                 let body = format!("{client}-{round}");
                 let sent = json!({"channelId": phone, "number": number, "type": "text", "body": body});
-                // Beside load, some of many at once are busy at first; a company's searches run one after the other.
+                // Under load some requests are refused as busy at first: a company's searches run one after the other.
                 let reply = api.post_while_busy("/messages", &sent).await;
                 let job = reply.data(202)["jobId"].as_str().expect("job").to_owned();
                 let job = api.get_while_busy(&format!("/messages/jobs/{job}")).await;
@@ -136,8 +136,8 @@ async fn a_list_right_after_an_acknowledged_change_always_shows_it() {
                 assert_eq!(messages.data(200)[0]["body"], body);
                 if round % 4 == 3 {
                     api.post_while_busy(&format!("/tickets/{ticket}/close"), &json!({})).await.data(200);
-                    let found = format!("/tickets?status=closed&order=desc&search={number}");
-                    let closed = api.get_while_busy(&found).await;
+                    let closed_path = format!("/tickets?status=closed&order=desc&search={number}");
+                    let closed = api.get_while_busy(&closed_path).await;
                     assert_eq!(closed.data(200)[0]["id"], ticket);
                 } else {
                     let open = api.get_while_busy(&format!("/tickets?status=open&search={number}")).await;

@@ -10,7 +10,7 @@ use crate::plain::{check_created_once, check_refused};
 use crate::steps::{NOBODY, assert_timestamp, id, listed, restarted};
 use crate::support::{OwnApp, Reply, TestApp, eventually};
 
-async fn list(app: &TestApp, name: &str) -> i64 {
+async fn create_list(app: &TestApp, name: &str) -> i64 {
     id(app.api.post("/contact-lists", json!({"name": name})).await.data(201))
 }
 
@@ -20,8 +20,8 @@ async fn shown(app: &TestApp, list: i64) -> Value {
     all.into_iter().find(|row| id(row) == list).expect("the list is there")
 }
 
-async fn add_contacts(app: &TestApp, list: i64, who: Value) -> Value {
-    app.api.post(&format!("/contact-lists/{list}/contacts"), who).await.data(200).clone()
+async fn add_contacts(app: &TestApp, list: i64, body: Value) -> Value {
+    app.api.post(&format!("/contact-lists/{list}/contacts"), body).await.data(200).clone()
 }
 
 async fn members(app: &TestApp, list: i64) -> Vec<i64> {
@@ -40,9 +40,9 @@ async fn a_list_is_made_listed_and_deleted() {
     });
     assert_eq!(reply.body, json!({"data": expected}));
     let mut all = vec![id(made)];
-    // Two lists may have one name.
+    // Two lists may have the same name.
     for name in ["Newsletter", "Promoção", "x"] {
-        all.push(list(&app, name).await);
+        all.push(create_list(&app, name).await);
     }
     check_list(&app, "/contact-lists", &all, &["created", "updated"]).await;
     for (search, wanted) in [("NEWS", &all[..2]), ("promocao", &all[2..3]), ("nothing", &[]), ("", &all[..])] {
@@ -83,9 +83,9 @@ async fn contacts_are_put_into_a_list_once_and_taken_out() {
             204
         );
     }
-    let (one, other) = (list(&app, "One").await, list(&app, "Other").await);
+    let (one, other) = (create_list(&app, "One").await, create_list(&app, "Other").await);
     let [a, b, c] = [contacts[0], contacts[1], contacts[2]];
-    for (who, added, there) in [
+    for (body, added, there) in [
         (json!({"contactIds": [a, b, a]}), 2, 0),
         (json!({"contactIds": [b, c]}), 1, 1),
         (json!({"tagId": tag}), 2, 1),
@@ -93,7 +93,11 @@ async fn contacts_are_put_into_a_list_once_and_taken_out() {
         (json!({"contactIds": []}), 0, 0),
         (json!({"contactIds": null, "tagId": tag}), 0, 3),
     ] {
-        assert_eq!(add_contacts(&app, one, who.clone()).await, json!({"added": added, "alreadyThere": there}), "{who}");
+        assert_eq!(
+            add_contacts(&app, one, body.clone()).await,
+            json!({"added": added, "alreadyThere": there}),
+            "{body}"
+        );
     }
     add_contacts(&app, other, json!({"contactIds": [c]})).await;
     assert_eq!(members(&app, one).await, contacts);
@@ -125,12 +129,12 @@ async fn contacts_are_put_into_a_list_once_and_taken_out() {
     assert_eq!(app.api.delete(&format!("/contact-lists/{one}")).await.status, 204);
     app.api.get(&format!("/contacts/{a}")).await.data(200);
 
-    // A retry adds nothing, and has the answer of the first request.
+    // A retry adds nothing, and gets the answer to the first request.
     let path = format!("/contact-lists/{other}/contacts");
     let add = || Reply::of(app.api.keyed(Method::POST, &path, "add", json!({"contactIds": [a, b]}).to_string()));
-    let (first, twin) = (add().await, add().await);
-    assert_eq!((first.data(200), twin.is_replay()), (&json!({"added": 2, "alreadyThere": 0}), true));
-    assert_eq!(first.bytes, twin.bytes);
+    let (first, retry) = (add().await, add().await);
+    assert_eq!((first.data(200), retry.is_replay()), (&json!({"added": 2, "alreadyThere": 0}), true));
+    assert_eq!(first.bytes, retry.bytes);
     app.stop().await;
 }
 
@@ -138,7 +142,7 @@ async fn contacts_are_put_into_a_list_once_and_taken_out() {
 async fn a_refused_addition_to_a_list_changes_nothing() {
     let app = TestApp::shared().await;
     let contact = app.contact("5511900000001").await.0;
-    let one = list(&app, "One").await;
+    let one = create_list(&app, "One").await;
     let path = format!("/contact-lists/{one}/contacts");
     for (body, fields) in [
         (json!({}), &["contactIds"][..]),
@@ -165,7 +169,7 @@ async fn a_refused_addition_to_a_list_changes_nothing() {
 }
 
 #[actix_web::test]
-async fn thousands_with_a_tag_are_put_into_a_list_by_one_call() {
+async fn thousands_of_contacts_with_a_tag_are_put_into_a_list_by_one_call() {
     const CONTACTS: i64 = 6_000;
     let app = OwnApp::start().await;
     let tag = id(app.api.post("/tags", json!({"name": "All"})).await.data(201));
@@ -174,7 +178,7 @@ async fn thousands_with_a_tag_are_put_into_a_list_by_one_call() {
         insert into contact_tags (company_id, contact_id, tag_id) select $1, id, $2 from made";
     let made = sqlx::query(made).bind(app.company.id).bind(tag).bind(CONTACTS);
     made.execute(&app.db).await.expect("contacts");
-    let everybody = list(&app, "Everybody").await;
+    let everybody = create_list(&app, "Everybody").await;
     let began = Instant::now();
     assert_eq!(
         add_contacts(&app, everybody, json!({"tagId": tag})).await,
@@ -191,7 +195,7 @@ async fn thousands_with_a_tag_are_put_into_a_list_by_one_call() {
     app.stop().await;
 }
 
-/// Contacts of the large list.
+/// How many contacts each large list has.
 const MANY: i64 = 40_000;
 
 /// The most contacts that one statement takes out of a list.
@@ -231,26 +235,27 @@ async fn a_large_list_is_gone_at_once_and_emptied_in_small_steps_across_a_restar
     .execute(db)
     .await
     .expect("steps are noted");
-    let (first, second, kept) = (list(&app, "First").await, list(&app, "Second").await, list(&app, "Kept").await);
+    let (first, second, kept) =
+        (create_list(&app, "First").await, create_list(&app, "Second").await, create_list(&app, "Kept").await);
     let contact = app.contact("5511900000001").await;
     add_contacts(&app, kept, json!({"contactIds": [contact]})).await;
     fill(&app, first).await;
     fill(&app, second).await;
 
-    // While the company is closed, its deleted lists are not emptied.
+    // While the company is closed (no work on it may begin), its deleted lists are not emptied.
     let log = &app.service.app.engine.store().log;
     let closed = log.ownership().close(app.company.id).await.expect("no request is under way");
     sqlx::query("delete from contact_lists where id = $1").bind(first).execute(db).await.expect("deleted elsewhere");
     let (other, their_api) = app.another_company().await;
     let theirs = id(their_api.post("/contact-lists", json!({"name": "Theirs"})).await.data(201));
     their_api.delete(&format!("/contact-lists/{theirs}")).await;
-    let waiting = async |company: i64| -> i64 {
+    let count_removals = async |company: i64| -> i64 {
         let count = sqlx::query_scalar("select count(*) from removals where company_id = $1");
         count.bind(company).fetch_one(db).await.expect("count")
     };
-    eventually("another company's list is emptied", || async { waiting(other.id.0).await == 0 }).await;
+    eventually("another company's list is emptied", || async { count_removals(other.id.0).await == 0 }).await;
     assert_eq!(
-        (count_members(&app, first).await, waiting(app.company.id.0).await),
+        (count_members(&app, first).await, count_removals(app.company.id.0).await),
         (MANY, 1),
         "a list of a closed company was emptied"
     );

@@ -52,7 +52,7 @@ async fn companies_that_are_loaded_together_each_have_their_own_records() {
         let loaded = directory.company(two.id).expect("the company is known");
         loaded.channels.values().map(|channel| channel.public_key.clone()).collect()
     };
-    sqlx::query("delete from companies where id = $1").bind(two.id).execute(db).await.expect("a company less");
+    sqlx::query("delete from companies where id = $1").bind(two.id).execute(db).await.expect("the company is deleted");
     // In another order, one id twice, and one of a company that never existed.
     let ids = [three.id, one.id, two.id, one.id, CompanyId::new(i64::MAX)];
     directory.refresh_all(db, &ids).await.expect("they are loaded again");

@@ -1,11 +1,11 @@
-//! Erasures beside other work of the company.
+//! Erasures of contacts during other work of their company.
 
 use hotline_persistence::tables::erasures;
 
 use crate::support::{OwnApp, eventually};
 
-/// The number of the company's last event: enough that a search of all events takes much longer than a company that is
-/// dropped waits for its work.
+/// The id of the company's last event: a search of so many events takes much longer than the drop of a company waits
+/// for its work.
 const LAST_EVENT: i64 = 10_000_000_000;
 
 /// A company is dropped when it moves to another process. Its requests wait meanwhile.

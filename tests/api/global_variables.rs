@@ -11,7 +11,7 @@ use crate::support::{Api, OwnApp, eventually};
 
 const PATH: &str = "/global-variables";
 
-async fn variable(api: &Api, key: &str, description: Option<&str>) -> i64 {
+async fn create_variable(api: &Api, key: &str, description: Option<&str>) -> i64 {
     created(api, PATH, json!({"key": key, "value": "x", "description": description})).await
 }
 
@@ -82,15 +82,15 @@ async fn a_variable_is_created_listed_changed_and_deleted() {
 }
 
 #[actix_web::test]
-async fn a_change_is_there_for_messages_at_once() {
+async fn a_change_is_in_the_directory_at_once() {
     let app = OwnApp::start().await;
     let (_, other) = app.another_company().await;
-    variable(&other, "theirs", None).await;
-    let hours = variable(&app.api, "hours", None).await;
+    create_variable(&other, "theirs", None).await;
+    let hours = create_variable(&app.api, "hours", None).await;
     assert_eq!(loaded_variables(&app), pairs(&[("hours", "x")]));
     app.api.put(&format!("{PATH}/{hours}"), json!({"value": "from 9"})).await.data(200);
     assert_eq!(loaded_variables(&app), pairs(&[("hours", "from 9")]));
-    variable(&app.api, "shop", None).await;
+    create_variable(&app.api, "shop", None).await;
     deleted(&app.api, &format!("{PATH}/{hours}")).await;
     assert_eq!(loaded_variables(&app), pairs(&[("shop", "x")]));
     let stored = global_variables::of_companies(&app.db, &[app.company.id]).await.expect("variables");

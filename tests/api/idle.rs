@@ -1,4 +1,4 @@
-//! Actors that retire: their state is in the tables, and no client notices it.
+//! Actors that retire: their state is in the tables, and no client notices.
 
 use std::time::Duration;
 
@@ -10,7 +10,7 @@ use crate::steps::{close, history, id, listed, sent, ticket};
 use crate::support::service::TestOptions;
 use crate::support::{OwnApp, eventually};
 
-/// A year: no session ends because its visitor was not seen, also while a test moves the clock.
+/// A year, so that no session ends because its visitor is away, even while a test moves the clock.
 const SESSION_IDLE_AFTER: Duration = Duration::from_secs(365 * 24 * 3600);
 
 /// A service whose actors retire after this time, once what they did is in the tables.
@@ -48,11 +48,11 @@ async fn an_idle_ticket_retires_and_comes_back_as_it_was() {
     let (session, _) = app.session("visitor").await;
     let message = json!({"body": "hi", "clientId": "c-1"});
     let first = app.api.post(&format!("/webchat/sessions/{session}/messages"), message.clone()).await.data(201).clone();
-    let web = first["ticketId"].as_i64().expect("ticket");
+    let webchat_ticket = first["ticketId"].as_i64().expect("ticket");
     assert_ne!(app.service.app.engine.hot(), (0, 0));
 
     let mut before = Vec::new();
-    for ticket_id in [open, closed, web] {
+    for ticket_id in [open, closed, webchat_ticket] {
         before.push((ticket(&app.api, ticket_id).await, history(&app.api, ticket_id).await));
     }
     let session_before = app.api.get(&format!("/webchat/sessions/{session}")).await.body;
@@ -70,8 +70,8 @@ async fn an_idle_ticket_retires_and_comes_back_as_it_was() {
     assert_eq!(again.error(409, "ERR_API_CONFLICT")["ticketId"], open);
     let repeated = app.api.post(&format!("/webchat/sessions/{session}/messages"), message).await;
     assert_eq!(repeated.data(201), &first);
-    let answer = sent(&app.api, json!({"ticketId": web, "type": "text", "body": "welcome"})).await;
-    assert_eq!(answer["ticketId"], web);
+    let answer = sent(&app.api, json!({"ticketId": webchat_ticket, "type": "text", "body": "welcome"})).await;
+    assert_eq!(answer["ticketId"], webchat_ticket);
     let to = json!({"channelId": company.phone, "number": "5511900000002", "type": "text", "body": "x", "reopenTicket": true});
     assert_eq!(sent(&app.api, to).await["ticketId"], closed);
     assert_eq!(ticket(&app.api, closed).await["reopenCount"], 1);
@@ -94,7 +94,7 @@ async fn no_send_is_lost_while_actors_retire_all_the_time() {
                     let number = format!("551190000000{}", (client + round) % CONTACTS);
                     let body = format!("{wave}/{client}/{round}");
                     let send = json!({"channelId": phone, "number": number, "type": "text", "body": body});
-                    // Beside load, some of many at once are busy at first.
+                    // Under load, some of many concurrent requests are answered as busy at first.
                     api.post_while_busy("/messages", &send).await.data(202);
                 }
             }
@@ -137,7 +137,7 @@ async fn no_count_is_lost_while_actors_retire_all_the_time() {
                 let path = format!("/webchat/sessions/{session}/messages");
                 async move {
                     let first = api.post_while_busy(&path, &body).await.data(201).clone();
-                    assert_eq!(api.post_while_busy(&path, &body).await.data(201), &first, "a message was doubled");
+                    assert_eq!(api.post_while_busy(&path, &body).await.data(201), &first, "a message was stored twice");
                 }
             })
         });
@@ -154,7 +154,7 @@ async fn no_count_is_lost_while_actors_retire_all_the_time() {
 }
 
 #[actix_web::test]
-async fn one_ticket_is_open_at_most_while_actors_retire_all_the_time() {
+async fn at_most_one_ticket_is_open_while_actors_retire_all_the_time() {
     let app = start_with_idle_time(Duration::ZERO, Duration::from_millis(2)).await;
     let contact = app.contact("5511900000001").await;
     let body = json!({"channelId": app.company.phone, "contactId": contact});

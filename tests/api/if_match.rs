@@ -1,4 +1,4 @@
-//! Changes that are made only to what the caller has read: `ETag` and `If-Match`.
+//! Changes that are made only if the record is still as the caller has read it: `ETag` and `If-Match`.
 
 use std::collections::BTreeSet;
 
@@ -11,7 +11,7 @@ use sqlx::AssertSqlSafe;
 use crate::steps::id;
 use crate::support::{Api, Reply, TestApp};
 
-/// A record that has an `ETag`: its path, and the body of a change by its number.
+/// A record that has an `ETag`: its path, and the body of its change with a given number.
 struct Record {
     path: String,
     change: fn(usize) -> Value,
@@ -24,13 +24,14 @@ async fn etag(api: &Api, path: &str) -> String {
     tag
 }
 
-/// Changes a record if it has this tag. Some of many changes at once wait for each other, and are busy at first.
+/// Changes a record if it has this tag. Many changes at once wait for each other: one answered as busy is sent again.
 async fn change(api: &Api, record: &Record, number: usize, tag: &str) -> Reply {
     let body = (record.change)(number);
     api.retry_while_busy(|| api.request(Method::PUT, &record.path).header("if-match", tag).json(&body)).await
 }
 
-async fn records(app: &TestApp) -> Vec<Record> {
+/// Creates one record of each kind that has an `ETag`.
+async fn create_records(app: &TestApp) -> Vec<Record> {
     let contact = id(app.api.post("/contacts", json!({"name": "Maria"})).await.data(201));
     let board = id(app.api.post("/crm/boards", json!({"name": "Sales"})).await.data(201));
     let card = id(app.api.post("/crm/cards", json!({"boardId": board, "name": "Maria"})).await.data(201));
@@ -39,9 +40,9 @@ async fn records(app: &TestApp) -> Vec<Record> {
 }
 
 #[actix_web::test]
-async fn a_change_of_what_was_changed_since_is_refused_and_nothing_is_written() {
+async fn a_change_with_an_outdated_etag_is_refused_and_nothing_is_written() {
     let app = TestApp::shared().await;
-    for record in records(&app).await {
+    for record in create_records(&app).await {
         let path = &record.path;
         let read = etag(&app.api, path).await;
         app.api.put(path, (record.change)(1)).await.data(200);
@@ -67,9 +68,9 @@ async fn a_change_of_what_was_changed_since_is_refused_and_nothing_is_written() 
 }
 
 #[actix_web::test]
-async fn of_many_changes_of_one_state_a_single_one_is_made() {
+async fn of_many_concurrent_changes_with_one_etag_a_single_one_is_made() {
     let app = TestApp::shared().await;
-    for record in records(&app).await {
+    for record in create_records(&app).await {
         let read = etag(&app.api, &record.path).await;
         let replies = join_all((0..20).map(|number| change(&app.api, &record, number, &read))).await;
         let made: Vec<&Reply> = replies.iter().filter(|reply| reply.status == 200).collect();
@@ -81,42 +82,42 @@ async fn of_many_changes_of_one_state_a_single_one_is_made() {
 }
 
 #[actix_web::test]
-async fn each_change_is_another_state_however_fast_they_come() {
+async fn each_change_gives_another_etag_however_fast_they_follow() {
     let app = TestApp::shared().await;
     let tag = id(app.api.post("/tags", json!({"name": "VIP"})).await.data(201));
-    for record in records(&app).await {
-        let mut states = BTreeSet::from([etag(&app.api, &record.path).await]);
-        let mut last = states.first().cloned();
+    for record in create_records(&app).await {
+        let mut etags = BTreeSet::from([etag(&app.api, &record.path).await]);
+        let mut last = etags.first().cloned();
         for number in 0..20 {
             app.api.put(&record.path, (record.change)(number)).await.data(200);
             let now = etag(&app.api, &record.path).await;
             assert!(last.as_ref() < Some(&now), "{}: {now} after {last:?}", record.path);
             last = Some(now.clone());
-            states.insert(now);
+            etags.insert(now);
         }
         // Tags are a part of a contact.
         if record.path.starts_with("/contacts") {
             for _ in 0..3 {
                 let path = format!("{}/tags/{tag}", record.path);
                 assert!(app.api.put(&path, json!({})).await.status.is_success());
-                states.insert(etag(&app.api, &record.path).await);
+                etags.insert(etag(&app.api, &record.path).await);
                 assert!(app.api.delete(&path).await.status.is_success());
-                states.insert(etag(&app.api, &record.path).await);
+                etags.insert(etag(&app.api, &record.path).await);
             }
-            assert_eq!(states.len(), 27);
+            assert_eq!(etags.len(), 27);
         } else {
-            assert_eq!(states.len(), 21);
+            assert_eq!(etags.len(), 21);
         }
     }
     app.stop().await;
 }
 
-/// The state is a time in milliseconds, and yet moves with every change: also with one in the same millisecond, which
-/// would leave the time as it is, and with several of one transaction, which share a time.
+/// The tag is a time in milliseconds, and yet differs after every change: also after one in the same millisecond, which
+/// would leave the time as it is, and after several in one transaction, which share a time.
 #[actix_web::test]
-async fn a_change_in_the_millisecond_of_the_one_before_is_another_state() {
+async fn a_change_in_the_millisecond_of_the_one_before_gives_another_etag() {
     let app = TestApp::shared().await;
-    for record in records(&app).await {
+    for record in create_records(&app).await {
         let (table, id) = match record.path.rsplit_once('/').expect("an id") {
             ("/contacts", id) => ("contacts", id),
             (_, id) => ("cards", id),
@@ -136,17 +137,17 @@ async fn a_change_in_the_millisecond_of_the_one_before_is_another_state() {
             transaction.commit().await.expect("a commit");
             etag(&app.api, &record.path).await
         };
-        let mut states = vec![read.clone()];
-        states.push(write("one", 1).await);
-        states.push(write("many", 3).await);
-        assert!(states.is_sorted_by(|before, after| before < after), "{}: {states:?}", record.path);
+        let mut etags = vec![read.clone()];
+        etags.push(write("one", 1).await);
+        etags.push(write("many", 3).await);
+        assert!(etags.is_sorted_by(|before, after| before < after), "{}: {etags:?}", record.path);
         change(&app.api, &record, 1, &read).await.error(412, "ERR_API_PRECONDITION_FAILED");
-        change(&app.api, &record, 1, &states[2]).await.data(200);
+        change(&app.api, &record, 1, &etags[2]).await.data(200);
     }
     app.stop().await;
 }
 
-/// Every change of a record with an `ETag` takes `If-Match`, and may be answered by `412`.
+/// Every change of a record with an `ETag` takes `If-Match`, and may be answered with `412`.
 #[test]
 fn the_document_lists_if_match_where_it_is_accepted() {
     let document = hotline::routes::document();
@@ -156,8 +157,8 @@ fn the_document_lists_if_match_where_it_is_accepted() {
         for method in ["put", "delete"] {
             let Some(operation) = item.get(method) else { continue };
             let parameters = operation["parameters"].as_array();
-            let takes = parameters.is_some_and(|all| all.iter().any(|parameter| parameter["name"] == "If-Match"));
-            assert_eq!(takes, has_tag, "{method} {path}");
+            let accepted = parameters.is_some_and(|all| all.iter().any(|parameter| parameter["name"] == "If-Match"));
+            assert_eq!(accepted, has_tag, "{method} {path}");
             assert_eq!(operation["responses"].get("412").is_some(), has_tag, "{method} {path}");
         }
         if has_tag {

@@ -1,5 +1,5 @@
-//! The API, over HTTP, on a service in this process.
-#![allow(clippy::expect_used, clippy::panic)] // A test that meets the unexpected fails loudly.
+//! Tests of the API over HTTP: on the service that tests share, or on one of their own in this process.
+#![allow(clippy::expect_used, clippy::panic)] // A failed expectation must fail the test.
 
 #[path = "../support/mod.rs"]
 mod support;

@@ -1,4 +1,4 @@
-//! A service as a member of a cluster: which rows it scans, and what it shows of itself.
+//! A service as a member of a cluster: its scans, its metrics, its slots and its life.
 
 use std::collections::BTreeSet;
 use std::time::Duration;
@@ -24,11 +24,11 @@ use tokio::sync::watch;
 
 use crate::steps::id;
 use crate::support::metrics::ScrapedMetrics;
-use crate::support::service::{TestOptions, serves};
+use crate::support::service::{TestOptions, wait_for_slots};
 use crate::support::{Api, Company, OwnApp, Reply, TestDatabase, empty_folder, eventually, keys};
 
-/// Starts another process on the same database, and waits until each serves half.
-pub async fn beside(app: &OwnApp, options: &TestOptions) -> (Service, TempDir) {
+/// Starts another service on the same database, and waits until each serves half of the slots.
+pub async fn start_second_service(app: &OwnApp, options: &TestOptions) -> (Service, TempDir) {
     let folder = empty_folder();
     let settings = options.settings(&folder, app.database.options.clone());
     let second = Service::start(settings).await.expect("the service starts");
@@ -89,7 +89,7 @@ async fn a_scan_finds_what_the_slots_of_its_process_have_and_nothing_else() {
         assert_eq!(companies(later), expected, "{filter:?}");
         let rules = retentions::rules(db, &filter).await.expect("rules");
         assert_eq!(companies(rules.into_iter().map(|rule| rule.company_id).collect()), expected, "{filter:?}");
-        // The service itself has removed no early status: it belongs to no message.
+        // The service itself has not removed the early statuses, which belong to no message.
         let early = early_statuses::channels(db, &filter).await.expect("channels");
         assert_eq!(companies(early.into_iter().map(|(company, _)| company).collect()), expected, "{filter:?}");
         // The following tables have no rows.
@@ -103,7 +103,7 @@ async fn a_scan_finds_what_the_slots_of_its_process_have_and_nothing_else() {
 }
 
 #[actix_web::test]
-async fn a_process_starts_beside_no_living_one_of_an_unknown_protocol() {
+async fn a_process_does_not_start_beside_a_living_one_with_an_unknown_protocol() {
     let database = TestDatabase::migrated().await;
     let options = TestOptions { member: true, ..TestOptions::default() };
     let folder = empty_folder();
@@ -115,10 +115,10 @@ async fn a_process_starts_beside_no_living_one_of_an_unknown_protocol() {
         .fetch_one(&database.db)
         .await
         .expect("another life");
-    // Its beat lies in the future: it is alive for longer than a start takes.
+    // Its heartbeat is in the future: the life counts as alive for longer than a start takes.
     let beats = "insert into beats (life, at, cores) values ($1, now() + interval '1 hour', 1)";
     sqlx::query(beats).bind(other).execute(&database.db).await.expect("a beat");
-    let refused = start().await.err().expect("they would not understand each other").to_string();
+    let refused = start().await.err().expect("the start is refused").to_string();
     let versions = [lives::PROTOCOL_VERSION + 2, lives::PROTOCOL_VERSION].map(|version| format!("version {version}"));
     for part in ["the process other", &versions[0], &versions[1]] {
         assert!(refused.contains(part), "{part}: {refused}");
@@ -128,7 +128,7 @@ async fn a_process_starts_beside_no_living_one_of_an_unknown_protocol() {
     };
     assert_eq!(count_lives().await, 1, "the refused process has begun a life");
 
-    // The version after its own is understood.
+    // A process understands the version after its own.
     let set_version = "update lives set speaks = $1";
     sqlx::query(set_version)
         .bind(lives::PROTOCOL_VERSION + 1)
@@ -143,11 +143,11 @@ async fn a_process_starts_beside_no_living_one_of_an_unknown_protocol() {
         .execute(&database.db)
         .await
         .expect("it speaks another version");
-    let old = "update beats set at = now() - interval '6 seconds'";
-    sqlx::query(old).execute(&database.db).await.expect("an old beat");
+    let age_beat = "update beats set at = now() - interval '6 seconds'";
+    sqlx::query(age_beat).execute(&database.db).await.expect("an old beat");
     let service = start().await.expect("it starts");
-    eventually("the one that is over is ended", || async { count_lives().await == 1 }).await;
-    serves(&service).await;
+    eventually("the life of the killed process is ended", || async { count_lives().await == 1 }).await;
+    wait_for_slots(&service).await;
     service.stop().await.expect("a clean stop");
     database.drop().await;
 }
@@ -165,7 +165,7 @@ async fn a_member_shows_its_slots_its_lease_and_its_forwarded_requests() {
     let metrics =
         async |service: &Service| ScrapedMetrics::of(service.metrics_listener.as_ref().expect("metrics").address).await;
     let first = start(&folders[0]).await;
-    serves(&first).await;
+    wait_for_slots(&first).await;
     eventually("it serves all", || async { metrics(&first).await.value("hotline_cluster_slots") == 1024.0 }).await;
     let alone = metrics(&first).await;
     assert_eq!(alone.value("hotline_cluster_peers"), 0.0);
@@ -185,7 +185,7 @@ async fn a_member_shows_its_slots_its_lease_and_its_forwarded_requests() {
     assert_eq!(of_first.value("hotline_cluster_slot_moves_total{end=\"handed_over\"}"), 512.0);
     assert_eq!(of_second.value("hotline_cluster_slot_moves_total{end=\"opened\"}"), 512.0);
     let both = |name: &str| of_first.value(name) + of_second.value(name);
-    assert_eq!(both("hotline_cluster_forwarded_total"), 1.0, "one of them serves the company");
+    assert_eq!(both("hotline_cluster_forwarded_total"), 1.0, "not exactly one was forwarded");
     assert_eq!(both("hotline_cluster_taken_total"), 1.0);
     assert_eq!(both("hotline_cluster_forward_duration_seconds_count"), 1.0);
     assert!(both("hotline_cluster_forward_duration_seconds_sum") > 0.0);
@@ -213,13 +213,13 @@ async fn a_member_shows_its_slots_its_lease_and_its_forwarded_requests() {
 }
 
 #[actix_web::test]
-async fn a_slot_is_opened_as_the_tables_are_also_after_a_missed_notification() {
+async fn a_slot_is_opened_from_the_tables_even_after_a_missed_notification() {
     let defaults = TestOptions::default();
     // No process reads all companies again meanwhile, as it otherwise does every minute.
     let engine = EngineOptions { reload_every: Duration::from_secs(24 * 3600), ..defaults.engine.clone() };
     let options = TestOptions { member: true, engine, ..defaults };
     let app = OwnApp::start_with(options.clone()).await;
-    let (second, _folder) = beside(&app, &options).await;
+    let (second, _folder) = start_second_service(&app, &options).await;
     let (company, db) = (app.company.id, &app.db);
     // Without triggers, no process is notified of this change.
     let mut silent = db.begin().await.expect("a transaction");
@@ -243,8 +243,8 @@ async fn a_slot_is_opened_as_the_tables_are_also_after_a_missed_notification() {
 }
 
 #[actix_web::test]
-async fn a_commit_without_an_answer_keeps_its_connection_from_its_company() {
-    // Only a process of a cluster commits a single statement by itself.
+async fn a_commit_that_is_not_answered_keeps_a_connection_of_its_company() {
+    // Only in a process of a cluster is the commit of a single statement a step of its own.
     let app = OwnApp::start_with(TestOptions { member: true, ..TestOptions::default() }).await;
     let mut ids = Vec::new();
     for number in 0..request_shares().company {
@@ -305,18 +305,18 @@ async fn another_life_inherits_what_a_stopped_heir_has_not_given_away() {
         let seals = lives::seals(db).await.expect("seals");
         seals.into_iter().filter(|seal| !seal.done).map(|seal| (seal.life, seal.heir)).collect::<Vec<_>>()
     };
-    // When the heir leaves, another life that is there becomes the heir at once.
+    // When the heir leaves, another life that has joined becomes the heir at once.
     let other = begin("other").await;
-    assert_eq!(lives::adopt(db, other).await.expect("an answer"), 0, "it has adopted a life whose heir is there");
+    assert_eq!(lives::adopt(db, other).await.expect("an answer"), 0, "it has adopted a life that has an heir");
     lives::leave(db, heir).await.expect("it leaves");
     assert_eq!(heirs().await, [(dead, other)]);
     // When the last life leaves, the next one to begin adopts it.
     lives::leave(db, other).await.expect("it leaves");
     let (last, late) = (begin("last").await, begin("late").await);
     let adopted = [lives::adopt(db, last).await.expect("an answer"), lives::adopt(db, late).await.expect("an answer")];
-    assert_eq!(adopted, [1, 0], "not the first life alone has adopted it");
+    assert_eq!(adopted, [1, 0], "it was not adopted by the first life only");
     assert_eq!(heirs().await, [(dead, last)]);
-    assert!(!lives::release_slots(db, late, dead).await.expect("an answer"), "a life that is no heir released slots");
+    assert!(!lives::release_slots(db, late, dead).await.expect("an answer"), "a life that is not heir released slots");
     assert!(lives::release_slots(db, last, dead).await.expect("an answer"));
     let left = "select count(*) from slots where life is not null";
     let left: i64 = sqlx::query_scalar(left).fetch_one(db).await.expect("a count");
@@ -363,10 +363,10 @@ async fn housekeeping_writes_nothing_once_the_life_of_its_process_is_over() {
         assert!(outcome.is_ok(), "{what}: {outcome:?}");
     }
     let unfenced = media::set_swept_hour(&store.housekeeping, media::hour_of(now) + 1).await;
-    let refused = unfenced.expect_err("PostgreSQL takes what forgets the fence").to_string();
+    let refused = unfenced.expect_err("PostgreSQL accepted a write without the fence").to_string();
     assert!(refused.contains("read-only transaction"), "{refused}");
 
-    // This is what a process that takes over does.
+    // A process that takes over ends the life like this.
     let ended = sqlx::query("delete from lives").execute(&database.db).await.expect("it is ended");
     assert_eq!(ended.rows_affected(), 1);
     let blocks = "select sum(next)::bigint from id_blocks";
@@ -395,7 +395,7 @@ async fn a_caller_that_gives_up_while_a_transaction_begins_leaves_none_open() {
             where datname = current_database() and state like 'idle in transaction%'";
         sqlx::query_scalar::<_, i64>(select).fetch_one(&database.db).await.expect("a count")
     };
-    // Without the fence, and with it.
+    // Without the fence, which refuses writes once the life is over, and with it.
     for role in [
         Role::Standalone,
         Role::Member(NewLife { node: "one".to_owned(), address: "127.0.0.1:7400".to_owned(), cores: 1 }),

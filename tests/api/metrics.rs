@@ -15,7 +15,7 @@ use crate::support::{OwnApp, Reply, TestDatabase, empty_folder, eventually};
 /// A service with metrics, outside a cluster: a member has no journal to measure.
 async fn start_with_metrics() -> OwnApp {
     let defaults = TestOptions::default();
-    // A year: no visitor's session ends while a test moves the clock.
+    // A year, so that no visitor's session ends while a test moves the clock.
     let session_idle_after = Duration::from_secs(365 * 24 * 3600);
     let engine = EngineOptions { session_idle_after, ..defaults.engine.clone() };
     OwnApp::start_with(TestOptions { metrics: true, member: false, engine, ..defaults }).await
@@ -29,16 +29,16 @@ async fn metrics(app: &OwnApp) -> ScrapedMetrics {
     ScrapedMetrics::of(address(app)).await
 }
 
-fn requests(route: &str, method: &str, status: u16) -> String {
+fn requests_total(route: &str, method: &str, status: u16) -> String {
     format!("hotline_http_requests_total{{route=\"{route}\",method=\"{method}\",status=\"{status}\"}}")
 }
 
 #[actix_web::test]
-async fn a_request_counts_under_its_route_its_method_and_its_status() {
+async fn a_request_is_counted_under_its_route_its_method_and_its_status() {
     let app = start_with_metrics().await;
     let began = Instant::now();
     let before = metrics(&app).await;
-    assert_eq!(before.get(&requests("/api/v1/tickets", "GET", 200)), None);
+    assert_eq!(before.get(&requests_total("/api/v1/tickets", "GET", 200)), None);
     for _ in 0..3 {
         app.api.get("/tickets?status=open").await.data(200);
     }
@@ -51,26 +51,26 @@ async fn a_request_counts_under_its_route_its_method_and_its_status() {
     Reply::of(app.api.anonymous(Method::GET, "/health/live")).await;
 
     let after = metrics(&app).await;
-    assert_eq!(after.value(&requests("/api/v1/tickets", "GET", 200)), 3.0);
-    assert_eq!(after.value(&requests("/api/v1/tickets", "POST", 201)), 1.0);
-    assert_eq!(after.value(&requests("/api/v1/tickets", "other", 405)), 1.0);
-    assert_eq!(after.value(&requests("/api/v1/tickets/{ticketId}", "GET", 200)), 1.0);
-    assert_eq!(after.value(&requests("/api/v1/tickets/{ticketId}", "GET", 404)), 2.0);
-    assert_eq!(after.value(&requests("none", "GET", 404)), 1.0);
-    assert_eq!(after.value(&requests("/health/live", "GET", 200)), 1.0);
+    assert_eq!(after.value(&requests_total("/api/v1/tickets", "GET", 200)), 3.0);
+    assert_eq!(after.value(&requests_total("/api/v1/tickets", "POST", 201)), 1.0);
+    assert_eq!(after.value(&requests_total("/api/v1/tickets", "other", 405)), 1.0);
+    assert_eq!(after.value(&requests_total("/api/v1/tickets/{ticketId}", "GET", 200)), 1.0);
+    assert_eq!(after.value(&requests_total("/api/v1/tickets/{ticketId}", "GET", 404)), 2.0);
+    assert_eq!(after.value(&requests_total("none", "GET", 404)), 1.0);
+    assert_eq!(after.value(&requests_total("/health/live", "GET", 200)), 1.0);
     let labels = "{route=\"/api/v1/tickets\",method=\"GET\"}";
     assert_eq!(after.value(&format!("hotline_http_request_duration_seconds_count{labels}")), 3.0);
     let sum = after.value(&format!("hotline_http_request_duration_seconds_sum{labels}"));
     assert!(sum > 0.0 && sum < began.elapsed().as_secs_f64(), "{sum}");
     let bounds = after.with("duration_seconds_bucket{le=\"0.0005\",route=\"/api/v1/tickets\",method=\"GET\"}");
     assert_eq!(bounds.len(), 1);
-    // No id, no query and no token is a label.
+    // No label contains an id, a query or a token.
     assert!(after.with("999999").is_empty() && after.with("status=open").is_empty());
     app.stop().await;
 }
 
 #[actix_web::test]
-async fn refusals_and_replays_count_under_their_route() {
+async fn refusals_and_replays_are_counted_under_their_route() {
     let app = start_with_metrics().await;
     let unknown_token = app.api.with_key("sk_live_00000000000000000000000000000000");
     unknown_token.get("/tickets").await.error(401, "ERR_API_UNAUTHORIZED");
@@ -87,10 +87,10 @@ async fn refusals_and_replays_count_under_their_route() {
     }
     let seen = metrics(&app).await;
     assert_eq!(seen.value("hotline_http_unauthorized_total"), 2.0);
-    assert_eq!(seen.value(&requests("/api/v1/tickets", "GET", 401)), 1.0);
-    assert_eq!(seen.value(&requests("/api/v1/tickets/{ticketId}", "GET", 401)), 1.0);
+    assert_eq!(seen.value(&requests_total("/api/v1/tickets", "GET", 401)), 1.0);
+    assert_eq!(seen.value(&requests_total("/api/v1/tickets/{ticketId}", "GET", 401)), 1.0);
     assert_eq!(seen.value("hotline_http_idempotent_replays_total"), 2.0);
-    assert_eq!(seen.value(&requests("/api/v1/tags", "POST", 201)), 3.0);
+    assert_eq!(seen.value(&requests_total("/api/v1/tags", "POST", 201)), 3.0);
     assert_eq!(seen.value("hotline_http_rate_limited_total"), 0.0);
     assert_eq!(seen.value("hotline_http_internal_errors_total"), 0.0, "an internal error was counted");
 
@@ -100,7 +100,7 @@ async fn refusals_and_replays_count_under_their_route() {
     let seen = metrics(&app).await;
     let limited = seen.value("hotline_http_rate_limited_total");
     assert!(limited >= 2.0, "{limited}");
-    assert_eq!(seen.value(&requests("/api/v1/channels", "GET", 429)), limited);
+    assert_eq!(seen.value(&requests_total("/api/v1/channels", "GET", 429)), limited);
     app.stop().await;
 }
 

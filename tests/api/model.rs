@@ -19,7 +19,7 @@ mod ticket;
 use ticket::{Line, Model, Queue, Setup, Step, Wrapup, WrapupType};
 
 /// Sequences tried, at least and at most, and calls in each.
-const SEQUENCES: u32 = 24;
+const SEQUENCES_MIN: u32 = 24;
 const SEQUENCES_MAX: u32 = 240;
 const CALLS: std::ops::Range<usize> = 5..30;
 
@@ -167,7 +167,7 @@ async fn send_call(app: &TestApp, ticket: i64, call: &ticket::Call) -> Reply {
     }
 }
 
-/// Opens another ticket of the contact, if the model says that it may be, and closes it.
+/// Opens another ticket of the contact, if the model allows it, and closes it.
 async fn open_another(app: &TestApp, ticket: i64, contact: i64, model: &Model) {
     // The sales queue requires no wrap-up.
     let opening = json!({"channelId": app.company.webchat, "contactId": contact, "queueId": app.company.sales});
@@ -187,7 +187,7 @@ async fn open_another(app: &TestApp, ticket: i64, contact: i64, model: &Model) {
 }
 
 #[actix_web::test]
-async fn random_calls_on_a_ticket_answer_and_change_what_the_contract_says() {
+async fn random_calls_on_a_ticket_have_the_answers_and_effects_of_the_contract() {
     let app = TestApp::shared().await;
     let mut runner = TestRunner::new(Config { failure_persistence: None, ..Config::default() });
     let sequences = proptest::collection::vec(any_call(&app.company), CALLS);
@@ -195,7 +195,7 @@ async fn random_calls_on_a_ticket_answer_and_change_what_the_contract_says() {
     let required = ["ticket + transferred", "ticket + closed", "ticket + reopened", "closed", "conflict", "not found"];
     let mut outcomes = BTreeMap::<String, u32>::new();
     for sequence in 0..SEQUENCES_MAX {
-        if sequence >= SEQUENCES && required.iter().all(|outcome| outcomes.contains_key(*outcome)) {
+        if sequence >= SEQUENCES_MIN && required.iter().all(|outcome| outcomes.contains_key(*outcome)) {
             break;
         }
         let calls = sequences.new_tree(&mut runner).expect("a sequence").current();

@@ -1,5 +1,5 @@
-//! The work of one company within its rate does not slow another: while a heavy company repeats each kind of request,
-//! a neighbour sends small ones.
+//! The work of one company within its rate limit does not slow another: while a heavy company repeats each kind of
+//! request, a neighbour sends small ones.
 //!
 //! `make neighbours` measures a release: the neighbour's 99th percentile at most doubles, compared with a machine that
 //! is as busy. The test, the service and PostgreSQL share the processors, and on a busy machine any request waits for
@@ -119,10 +119,10 @@ impl HeavyCompany {
         })
     }
 
-    /// Sends requests until `over`. Runs on a thread of its own, so that the neighbour waits for the service alone.
+    /// Sends requests until `over`. Runs on a thread of its own, so that the neighbour waits only for the service.
     /// After a refusal, waits for the `Retry-After` of the answer. Returns how many requests were served, and refused.
     fn send_until(&self, kind: Kind, over: &watch::Receiver<bool>) -> (usize, usize) {
-        // On Linux, the niceness of this thread alone.
+        // On Linux, this changes the niceness of this thread only.
         rustix::process::nice(CLIENT_NICE).expect("a thread may lower its priority");
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().expect("a runtime");
         let api = Api::new(self.address, &self.key);
@@ -235,10 +235,10 @@ async fn heavy_work_of_one_company_does_not_slow_another_measured() {
             assert_eq!(refused, 0, "the neighbour was refused on an idle machine");
             idle.push(time);
             computing.push(percentile_beside_computing(&app.api, &mut sent).await);
-            let (over, is_over) = watch::channel(false);
+            let (over, over_receiver) = watch::channel(false);
             let sending = std::thread::spawn({
                 let heavy = heavy.clone();
-                move || heavy.send_until(kind, &is_over)
+                move || heavy.send_until(kind, &over_receiver)
             });
             let (time, refused) = percentile(&app.api, &mut sent).await;
             beside_heavy.push(time);

@@ -25,7 +25,7 @@ pub async fn opened(app: &TestApp, number: &str, extra_fields: Value) -> i64 {
     id(app.api.post("/tickets", body).await.data(201))
 }
 
-/// Checks that each call is answered by the same `404`, which reveals nothing.
+/// Checks that each call is answered with the same `404`, which reveals nothing.
 pub async fn check_absent(app: &TestApp, calls: Vec<(Method, String, Option<Value>)>) {
     for (method, path, body) in calls {
         let request = app.api.request(method.clone(), &path);

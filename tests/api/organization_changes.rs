@@ -1,4 +1,4 @@
-//! Changes of the organization while conversations continue: acknowledged changes apply to the next decision, and
+//! Changes to the organization while conversations continue: acknowledged changes apply to the next decision, and
 //! nothing refers to a deleted record.
 
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -55,7 +55,7 @@ async fn no_ticket_keeps_a_deleted_wrapup_type() {
                 let closed = app.api.post(&format!("{path}/close"), json!({"wrapupTypeId": kind})).await;
                 match closed.status.as_u16() {
                     200 => drop(app.api.post(&format!("{path}/reopen"), json!({})).await.data(200)),
-                    // Inactive, then deleted.
+                    // The type is inactive, then deleted.
                     404 | 422 => {}
                     _ => panic!("{}: {}", closed.status, closed.body),
                 }
@@ -112,7 +112,7 @@ async fn an_acknowledged_change_is_never_undone_by_an_older_load() {
         for round in 0..20 {
             let name = format!("{queue} in round {round}");
             app.api.put(&format!("/queues/{queue}"), json!({"name": name})).await.data(200);
-            // Until this queue's next change only this name may be seen, whatever the other changes load.
+            // Until this queue's next change only this name may be seen, whatever else is loaded.
             for _ in 0..20 {
                 let seen = directory.company(app.company.id).expect("the company");
                 assert_eq!(seen.queues[&QueueId::new(*queue)].row.name, name);

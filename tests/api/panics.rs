@@ -1,4 +1,4 @@
-//! A defect in one command is that command's alone.
+//! A defect in one command affects that command alone.
 
 use serde_json::json;
 
@@ -20,7 +20,7 @@ async fn a_panic_in_an_actor_costs_one_call_and_nothing_else() {
     fail::cfg("ticket_decided", "1*panic(a defect)").expect("failpoint");
     let broken = app.api.post(&format!("/tickets/{ticket}/transfer"), json!({"queueId": app.company.sales})).await;
     broken.error(500, "ERR_API_INTERNAL");
-    assert!(!broken.body.to_string().contains("a defect"), "the defect shows: {}", broken.body);
+    assert!(!broken.body.to_string().contains("a defect"), "the response reveals the defect: {}", broken.body);
     assert_eq!(errors().await, 1.0);
 
     // The next call finds the last durable state: the message is there, the transfer is not.
@@ -35,7 +35,7 @@ async fn a_panic_in_an_actor_costs_one_call_and_nothing_else() {
 }
 
 #[actix_web::test]
-async fn a_panic_while_a_ticket_opens_leaves_the_contact_free() {
+async fn a_panic_while_a_ticket_is_opened_leaves_the_contact_free() {
     let app = OwnApp::start().await;
     let contact = app.contact("5511900000003").await;
     let open = json!({"channelId": app.company.phone, "contactId": contact});

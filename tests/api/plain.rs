@@ -22,10 +22,10 @@ pub async fn deleted(api: &Api, path: &str) {
     assert_eq!((reply.status.as_u16(), reply.bytes.len()), (204, 0), "{path}: {}", reply.body);
 }
 
-/// Checks that of fifty creations at once with one unique value a single one succeeds.
+/// Checks that exactly one of fifty concurrent creations with the same unique value succeeds.
 pub async fn check_unique(app: &TestApp, path: &str, body: &Value, field: &str) {
     let before = listed(&app.api, path).await;
-    // Each waits until the one before has succeeded or failed, so that some may be busy at first.
+    // Each waits until the one before has succeeded or failed, so some may be answered as busy at first.
     let replies = join_all((0..50).map(|_| app.api.post_while_busy(path, body))).await;
     let mut made = Vec::new();
     for reply in &replies {
@@ -74,8 +74,8 @@ pub async fn check_foreign(app: &TestApp, path: &str, id: i64, change: &Value) {
     let own = listed(&other, path).await;
     assert!(!own.contains(&id), "{path}");
     let kept = app.api.get(&theirs).await;
-    let no_ids = [format!("{path}/x"), format!("{path}/1.5"), format!("{path}/99999999999999999999")];
-    for path in [&theirs, &unknown].into_iter().chain(&no_ids) {
+    let non_ids = [format!("{path}/x"), format!("{path}/1.5"), format!("{path}/99999999999999999999")];
+    for path in [&theirs, &unknown].into_iter().chain(&non_ids) {
         for reply in [other.get(path).await, other.put(path, change.clone()).await, other.delete(path).await] {
             assert!(reply.error(404, "ERR_API_NOT_FOUND").is_null(), "{path}");
             assert_eq!(reply.body["error"]["message"], "record not found", "{path}");
@@ -85,7 +85,7 @@ pub async fn check_foreign(app: &TestApp, path: &str, id: i64, change: &Value) {
     assert_eq!(app.api.get(&theirs).await.data(200), kept.data(200), "{path}");
 }
 
-/// Checks that each search finds exactly these names of `ids`, in ascending order.
+/// Checks that each search finds exactly the records that have these names in `ids`, by ascending id.
 pub async fn check_searches(app: &TestApp, path: &str, ids: &HashMap<&str, i64>, searches: &[(&str, &[&str])]) {
     for (search, names) in searches {
         let query: String = form_urlencoded::byte_serialize(search.as_bytes()).collect();
@@ -100,7 +100,7 @@ pub async fn check_searches(app: &TestApp, path: &str, ids: &HashMap<&str, i64>,
 
 /// Checks that each body is refused for exactly these fields, and that nothing was made or changed by it.
 pub async fn check_refused(app: &TestApp, method: Method, path: &str, bodies: Vec<(Value, &[&str])>) {
-    // The list that `/tags/7` is in is `/tags`; that of `/crm/boards/7` is `/crm/boards`.
+    // The list of `/tags/7` is `/tags`; that of `/crm/boards/7` is `/crm/boards`.
     let parts = if path.starts_with("/crm/") { 3 } else { 2 };
     let list = path.split('/').take(parts).collect::<Vec<_>>().join("/");
     let before = app.api.all(&list).await;
@@ -125,7 +125,7 @@ pub struct Noun<'a> {
     pub changes: Vec<(Value, Value)>,
     /// Bodies that a creation refuses, and the fields that the refusal names.
     pub bad: Vec<(Value, &'a [&'a str])>,
-    /// The same of changes.
+    /// The same for changes.
     pub bad_changes: Vec<(Value, &'a [&'a str])>,
     /// The field that no two records of a company share.
     pub unique: &'a str,
@@ -139,7 +139,7 @@ pub struct Noun<'a> {
     pub searches: &'a [(&'a str, &'a [&'a str])],
 }
 
-/// Checks what every plain noun does, by the same rules: create, read, list, change and delete.
+/// Checks that records of a plain noun are created, read, listed, changed and deleted by the rules of all plain nouns.
 pub async fn check_plain(noun: Noun<'_>) {
     let app = TestApp::shared().await;
     check_life(&app, &noun).await;
@@ -177,7 +177,7 @@ async fn read(app: &TestApp, noun: &Noun<'_>, record: i64) -> Value {
     all.into_iter().find(|row| id(row) == record).expect("the list has it")
 }
 
-/// A record with these fields, and others as they were.
+/// The record with these fields replaced.
 fn with(record: &Value, fields: &Value) -> Value {
     let mut record = record.clone();
     for (field, value) in fields.as_object().expect("an object") {
@@ -237,10 +237,10 @@ async fn check_life(app: &TestApp, noun: &Noun<'_>) {
 
 async fn check_refusals(app: &TestApp, noun: &Noun<'_>) {
     let one = created(&app.api, noun.path, (noun.named)("kept")).await;
-    let no_objects = [json!([]), json!("x"), json!(7), Value::Null].map(|body| (body, &["body"][..]));
-    check_refused(app, Method::POST, noun.path, noun.bad.iter().cloned().chain(no_objects.clone()).collect()).await;
+    let non_objects = [json!([]), json!("x"), json!(7), Value::Null].map(|body| (body, &["body"][..]));
+    check_refused(app, Method::POST, noun.path, noun.bad.iter().cloned().chain(non_objects.clone()).collect()).await;
     let path = format!("{}/{one}", noun.path);
-    check_refused(app, Method::PUT, &path, noun.bad_changes.iter().cloned().chain(no_objects).collect()).await;
+    check_refused(app, Method::PUT, &path, noun.bad_changes.iter().cloned().chain(non_objects).collect()).await;
 }
 
 async fn check_names(app: &TestApp, noun: &Noun<'_>) {
@@ -282,7 +282,7 @@ async fn check_heads(app: &TestApp, noun: &Noun<'_>) {
     }
 }
 
-/// A change with a key happens once: its retry has the same answer, and leaves what was changed in between.
+/// A change with an idempotency key happens once: its retry has the same answer, and undoes no change made in between.
 async fn check_changed_once(app: &TestApp, noun: &Noun<'_>) {
     let Some((body, _)) = noun.changes.first() else { return };
     let one = created(&app.api, noun.path, (noun.named)("changed")).await;
@@ -293,8 +293,8 @@ async fn check_changed_once(app: &TestApp, noun: &Noun<'_>) {
     let between = if noun.is_fixed { noun.changes[1].0.clone() } else { (noun.named)("between") };
     app.api.put(&path, between).await.data(200);
     let between = read(app, noun, one).await;
-    let twin = change().await;
-    assert_eq!((twin.status, &twin.bytes, twin.is_replay()), (first.status, &first.bytes, true), "{path}");
+    let retry = change().await;
+    assert_eq!((retry.status, &retry.bytes, retry.is_replay()), (first.status, &first.bytes, true), "{path}");
     assert_eq!(read(app, noun, one).await, between, "{path}");
 }
 
@@ -306,18 +306,18 @@ async fn the_variables_and_wrapup_types_that_a_company_has_in_memory_are_limited
     sqlx::query(fill).bind(app.company.id).execute(&app.db).await.expect("variables");
     let add = async |key: &str| app.api.post("/global-variables", json!({"key": key, "value": "x"})).await;
     add("last").await.data(201);
-    let many = add("more").await;
-    let details = many.error(409, "ERR_API_CONFLICT");
+    let refused = add("more").await;
+    let details = refused.error(409, "ERR_API_CONFLICT");
     assert_eq!((&details["reason"], &details["by"][0]["count"]), (&json!("limit"), &json!(1000)));
     // Another company has its own limit.
-    let (_, neighbour) = app.another_company().await;
-    neighbour.post("/global-variables", json!({"key": "first", "value": "x"})).await.data(201);
+    let (_, other_api) = app.another_company().await;
+    other_api.post("/global-variables", json!({"key": "first", "value": "x"})).await.data(201);
     let category = id(app.api.post("/wrapup-categories", json!({"name": "Sales"})).await.data(201));
     let fill = "insert into wrapup_types (company_id, name, category_id)
         select $1, 'type' || number, $2 from generate_series(1, 1000) number";
     sqlx::query(fill).bind(app.company.id).bind(category).execute(&app.db).await.expect("wrap-up types");
-    let many = app.api.post("/wrapup-types", json!({"name": "more", "categoryId": category})).await;
-    assert_eq!(many.error(409, "ERR_API_CONFLICT")["by"], json!([{"type": "wrap-up type", "count": 1000}]));
+    let refused = app.api.post("/wrapup-types", json!({"name": "more", "categoryId": category})).await;
+    assert_eq!(refused.error(409, "ERR_API_CONFLICT")["by"], json!([{"type": "wrap-up type", "count": 1000}]));
     app.stop().await;
 }
 

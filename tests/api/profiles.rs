@@ -1,4 +1,4 @@
-//! Permission profiles, which are only read.
+//! Permission profiles, which the public API only reads.
 
 use std::collections::HashMap;
 

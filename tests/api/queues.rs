@@ -12,7 +12,7 @@ use crate::support::{Api, Reply, TestApp, seed};
 
 const PATH: &str = "/queues";
 
-async fn queue(api: &Api, name: &str) -> i64 {
+async fn create_queue(api: &Api, name: &str) -> i64 {
     created(api, PATH, json!({"name": name})).await
 }
 
@@ -42,7 +42,7 @@ async fn a_queue_is_created_listed_changed_and_deleted() {
         ),
         good: vec![
             (whole.clone(), whole),
-            // Where a new queue takes the default, null does as well.
+            // For a new queue, null selects the default.
             (
                 json!({"name": "a", "color": null, "active": null, "greeting": null}),
                 json!({"color": "#64748b", "active": true, "greeting": null}),
@@ -115,7 +115,7 @@ async fn another_companys_queue_is_not_found() {
 #[actix_web::test]
 async fn queues_are_found_by_name_and_by_whether_they_are_active() {
     let app = TestApp::shared().await;
-    let (first, second) = (queue(&app.api, "a_b").await, queue(&app.api, "axb").await);
+    let (first, second) = (create_queue(&app.api, "a_b").await, create_queue(&app.api, "axb").await);
     let both = [app.company.support.0, app.company.sales.0];
     assert_eq!(listed(&app.api, "/queues?search=S").await, both);
     app.api.put(&format!("{PATH}/{second}"), json!({"active": false})).await.data(200);
@@ -130,7 +130,7 @@ async fn queues_are_found_by_name_and_by_whether_they_are_active() {
 async fn adding_or_removing_an_agent_again_changes_nothing() {
     let app = TestApp::shared().await;
     let company = &app.company;
-    let new = queue(&app.api, "New").await;
+    let new = create_queue(&app.api, "New").await;
     let users = format!("{PATH}/{new}/users");
     let eva = created(&app.api, "/users", json!({"name": "Éva 100%", "email": "eva@example.com"})).await;
     assert_eq!(listed(&app.api, &users).await, [0; 0]);
@@ -200,14 +200,14 @@ async fn a_queue_lists_the_wrap_up_types_linked_to_it() {
 async fn a_queue_is_deleted_only_when_no_ticket_is_open_in_it_and_no_channel_points_to_it() {
     let app = TestApp::shared().await;
     let company = &app.company;
-    let new = queue(&app.api, "New").await;
+    let new = create_queue(&app.api, "New").await;
     let path = format!("{PATH}/{new}");
     let category = created(&app.api, "/wrapup-categories", json!({"name": "More"})).await;
     let body = json!({"name": "Linked", "categoryId": category, "queueIds": [new]});
     let linked = created(&app.api, "/wrapup-types", body).await;
     app.api.put(&format!("{path}/users/{}", company.ana), json!({})).await;
     let ticket_id = opened(&app, "5511900000001", json!({"queueId": new, "userId": company.ana})).await;
-    // The ticket was acknowledged, whether or not the tables have it by now.
+    // The queue's acknowledged ticket counts, whether or not the tables have it by now.
     for _ in 0..3 {
         let refused = app.api.delete(&path).await;
         let by = json!([{"type": "ticket", "count": 1}]);
@@ -248,7 +248,7 @@ async fn a_queue_is_deleted_only_when_no_ticket_is_open_in_it_and_no_channel_poi
 async fn open_conversations_follow_a_change_of_their_queue_at_once() {
     let app = TestApp::shared().await;
     let company = &app.company;
-    let new = queue(&app.api, "New").await;
+    let new = create_queue(&app.api, "New").await;
     let path = format!("{PATH}/{new}");
     let agent = format!("{path}/users/{}", company.ana);
     let change = async |change: Value| app.api.put(&path, change).await.data(200).clone();
@@ -269,7 +269,7 @@ async fn open_conversations_follow_a_change_of_their_queue_at_once() {
         deleted(&app.api, &agent).await;
         assert_eq!(app.api.post(&transfer, to_ana.clone()).await.invalid_fields(), ["userId"]);
 
-        let other = queue(&app.api, "Other").await;
+        let other = create_queue(&app.api, "Other").await;
         app.api.post(&transfer, json!({"queueId": other})).await.data(200);
         change(json!({"active": false})).await;
         assert_eq!(app.api.post(&transfer, json!({"queueId": new})).await.invalid_fields(), ["queueId"]);

@@ -80,7 +80,7 @@ pub async fn channel(app: &TestApp, name: &str, kind: ChannelType) -> i64 {
     id.0
 }
 
-/// Maximum concurrent changes of one company of which none waits for a connection.
+/// How many changes of one company can run at once without any of them waiting for a connection.
 pub fn changes_at_once() -> usize {
     request_shares().company_transactions
 }

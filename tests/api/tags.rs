@@ -64,7 +64,7 @@ async fn a_tag_is_created_listed_changed_and_deleted() {
 }
 
 #[actix_web::test]
-async fn a_deleted_tag_is_off_every_contact_and_others_stay() {
+async fn a_deleted_tag_is_removed_from_every_contact_and_other_tags_stay() {
     let app = TestApp::shared().await;
     let (vip, new) = (create_tag(&app.api, "VIP").await, create_tag(&app.api, "New").await);
     let contacts = [app.contact("5511900000001").await, app.contact("5511900000002").await];

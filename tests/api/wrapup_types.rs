@@ -16,7 +16,7 @@ use crate::support::{Api, TestApp};
 const PATH: &str = "/wrapup-types";
 const CATEGORIES: &str = "/wrapup-categories";
 
-async fn category(api: &Api, name: &str) -> i64 {
+async fn create_category(api: &Api, name: &str) -> i64 {
     created(api, CATEGORIES, json!({"name": name})).await
 }
 
@@ -26,7 +26,7 @@ async fn a_wrap_up_type_is_created_read_changed_and_deleted() {
     let company = &app.company;
     let support = json!({"id": company.support, "name": "Support"});
     let sales = json!({"id": company.sales, "name": "Sales"});
-    let (first, second) = (category(&app.api, "First").await, category(&app.api, "Second").await);
+    let (first, second) = (create_category(&app.api, "First").await, create_category(&app.api, "Second").await);
     // A queue that is named twice is linked once.
     let body = json!({
         "name": " Refunded ", "categoryId": first, "queueIds": [company.sales, company.support, company.sales], "id": 1,
@@ -70,9 +70,9 @@ async fn a_wrap_up_type_is_created_read_changed_and_deleted() {
 #[actix_web::test]
 async fn invalid_fields_of_a_wrap_up_type_are_refused_by_name() {
     let app = TestApp::shared().await;
-    let (theirs, _) = app.another_company().await;
-    let category = category(&app.api, "More").await;
-    let foreign = id(&app.api.with_key(&theirs.key).all(CATEGORIES).await[0]);
+    let (other_company, _) = app.another_company().await;
+    let category = create_category(&app.api, "More").await;
+    let foreign = id(&app.api.with_key(&other_company.key).all(CATEGORIES).await[0]);
     let all_fields = &["name", "categoryId", "active", "queueIds"][..];
     let too_many: Vec<i64> = (0..1001).collect();
     let bodies = vec![
@@ -91,7 +91,7 @@ async fn invalid_fields_of_a_wrap_up_type_are_refused_by_name() {
     for (category, queues) in [
         (foreign, json!([])),
         (NOBODY, json!([])),
-        (category, json!([theirs.support])),
+        (category, json!([other_company.support])),
         (category, json!([app.company.support, NOBODY])),
     ] {
         let body = json!({"name": "New", "categoryId": category, "queueIds": queues});
@@ -106,8 +106,8 @@ async fn invalid_fields_of_a_wrap_up_type_are_refused_by_name() {
 #[actix_web::test]
 async fn names_are_unique_and_records_of_other_companies_are_not_found() {
     let app = TestApp::shared().await;
-    let (theirs, other) = app.another_company().await;
-    let more = category(&app.api, "More").await;
+    let (other_company, other_api) = app.another_company().await;
+    let more = create_category(&app.api, "More").await;
     let conflict = json!({"field": "name", "id": app.company.solved});
     let refused = app.api.post(PATH, json!({"name": "Solved", "categoryId": more})).await;
     assert_eq!(refused.error(409, "ERR_API_CONFLICT"), &conflict);
@@ -118,9 +118,9 @@ async fn names_are_unique_and_records_of_other_companies_are_not_found() {
     let once = json!({"name": "Once", "categoryId": more});
     check_created_once(&app, PATH, &once, &json!({"name": "Twice", "categoryId": more})).await;
 
-    let foreign_category = id(&other.all(CATEGORIES).await[0]);
+    let foreign_category = id(&other_api.all(CATEGORIES).await[0]);
     let mut calls = Vec::new();
-    for absent in [theirs.solved.to_string(), NOBODY.to_string(), "x".to_owned()] {
+    for absent in [other_company.solved.to_string(), NOBODY.to_string(), "x".to_owned()] {
         calls.push((Method::GET, format!("{PATH}/{absent}"), None));
         calls.push((Method::PUT, format!("{PATH}/{absent}"), Some(json!({"name": "Stolen"}))));
         calls.push((Method::DELETE, format!("{PATH}/{absent}"), None));
@@ -130,12 +130,12 @@ async fn names_are_unique_and_records_of_other_companies_are_not_found() {
         calls.push((Method::DELETE, format!("{CATEGORIES}/{absent}"), None));
     }
     for filter in ["categoryId", "queueId"] {
-        let foreign = if filter == "queueId" { theirs.support.0 } else { foreign_category };
+        let foreign = if filter == "queueId" { other_company.support.0 } else { foreign_category };
         calls.push((Method::GET, format!("{PATH}?{filter}={foreign}"), None));
         calls.push((Method::GET, format!("{PATH}?{filter}={NOBODY}"), None));
     }
     check_absent(&app, calls).await;
-    assert_eq!(listed(&other, PATH).await, [theirs.solved.0, theirs.sold.0]);
+    assert_eq!(listed(&other_api, PATH).await, [other_company.solved.0, other_company.sold.0]);
     app.stop().await;
 }
 
@@ -161,7 +161,7 @@ async fn a_category_is_created_listed_changed_and_deleted() {
 #[actix_web::test]
 async fn only_an_empty_category_can_be_deleted() {
     let app = TestApp::shared().await;
-    let category = category(&app.api, "More").await;
+    let category = create_category(&app.api, "More").await;
     let path = format!("{CATEGORIES}/{category}");
     let wrapup_type = created(&app.api, PATH, json!({"name": "New", "categoryId": category})).await;
     let refused = app.api.delete(&path).await;
@@ -178,7 +178,7 @@ async fn types_are_listed_searched_and_filtered() {
     let initial_category = id(&app.api.all(CATEGORIES).await[0]);
     let mut categories = HashMap::new();
     for name in ["a_b", "axb"] {
-        categories.insert(name, category(&app.api, name).await);
+        categories.insert(name, create_category(&app.api, name).await);
     }
     let mut types = HashMap::from([("Solved", company.solved.0), ("Sold", company.sold.0)]);
     for (name, queues) in
@@ -239,7 +239,7 @@ async fn a_type_can_be_deleted_only_when_no_ticket_has_it() {
 async fn a_change_of_a_type_applies_to_the_next_close() {
     let app = TestApp::shared().await;
     let company = &app.company;
-    let more = category(&app.api, "More").await;
+    let more = create_category(&app.api, "More").await;
     let open = opened(&app, "5511900000001", json!({"queueId": company.sales})).await;
     let transfer =
         async |queue: i64| app.api.post(&format!("/tickets/{open}/transfer"), json!({"queueId": queue})).await;

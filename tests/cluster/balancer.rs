@@ -1,4 +1,4 @@
-//! A load balancer before the members: it asks each of them whether it is ready, and sends callers to those that are.
+//! A load balancer in front of the members: it asks each whether it is ready, and sends callers to those that are.
 
 use std::net::SocketAddr;
 use std::time::Duration;
@@ -17,7 +17,7 @@ const ASK_EVERY: Duration = Duration::from_millis(100);
 /// How long the balancer waits for a member's answer.
 const ASK_TIME_MAX: Duration = Duration::from_secs(1);
 
-/// How long a caller waits: longer than its edge does.
+/// How long a caller waits: longer than its edge (the member that forwards its calls to the owner) does.
 const CALL_TIME_MAX: Duration = Duration::from_secs(8);
 
 /// To which of the ready members a company's callers are sent.
@@ -25,8 +25,8 @@ const CALL_TIME_MAX: Duration = Duration::from_secs(8);
 pub enum Rule {
     /// Any.
     Any,
-    /// One, which stays the same while the ready members do: by the request's content, as many balancers can choose it.
-    OneOfEach,
+    /// One per company, which changes only when the ready members do, as if chosen by a request's content.
+    OnePerCompany,
 }
 
 pub struct Balancer {
@@ -35,8 +35,8 @@ pub struct Balancer {
 }
 
 impl Balancer {
-    /// A balancer before the members at these addresses; callers of each company come through its door.
-    pub fn before(members: Vec<SocketAddr>, doors: Vec<(Company, watch::Sender<Door>)>, rule: Rule) -> Self {
+    /// A balancer in front of the members at these addresses. A company's door has the members that its callers use.
+    pub fn in_front_of(members: Vec<SocketAddr>, doors: Vec<(Company, watch::Sender<Door>)>, rule: Rule) -> Self {
         let (members, addresses) = watch::channel(members);
         Self { members, probing: tokio::spawn(route_callers(addresses, doors, rule)) }
     }

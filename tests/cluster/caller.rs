@@ -10,7 +10,7 @@ use tokio::sync::watch;
 use crate::rig::Rig;
 use crate::support::{Api, Company, Reply};
 
-/// How long a caller waits for an answer: longer than an edge does.
+/// How long a caller waits for an answer: longer than an edge (the member that forwards the call to the owner) does.
 const CALL_TIME_MAX: Duration = Duration::from_secs(8);
 
 /// The pause before the next member is asked.

@@ -24,7 +24,7 @@ use crate::support::process::{is_running, signal_with_children};
 const USER: &str = "hotline";
 
 /// The pause between two checks whether a process has ended.
-const ENDED_EVERY: Duration = Duration::from_millis(1);
+const END_CHECK_EVERY: Duration = Duration::from_millis(1);
 
 /// The primary and its standby.
 pub struct Servers {
@@ -50,7 +50,7 @@ impl Servers {
         run(tool("initdb")
             .args(["-U", USER, "--auth=trust", "-E", "UTF8", "--locale=C.UTF-8", "-N", "-D"])
             .arg(&primary.folder));
-        // Without `fsync`: a loss of power is no part of these runs.
+        // Without `fsync`: a loss of power is not part of these runs.
         let settings = "listen_addresses = '127.0.0.1'\nunix_socket_directories = ''\nmax_connections = 300\nfsync = off\n\
                         wal_level = replica\nmax_wal_senders = 8\nhot_standby = on\nmax_wal_size = '256MB'\n";
         let path = primary.folder.join("postgresql.conf");
@@ -115,7 +115,7 @@ impl Drop for Servers {
 
 impl Server {
     fn at(folder: PathBuf) -> Self {
-        Self { folder, address: free_port(), process: None }
+        Self { folder, address: free_address(), process: None }
     }
 
     async fn begin(&mut self) {
@@ -155,7 +155,7 @@ impl Server {
     fn kill(&mut self) {
         let Some(mut process) = self.process.take() else { return };
         let postmaster = Pid::from_raw(process.id() as i32);
-        // A stopped postmaster starts no others meanwhile. If it was dead, its children could no longer be found.
+        // A stopped postmaster starts no others meanwhile. If it were dead, its children could no longer be found.
         let all = signal_with_children(postmaster, Signal::SIGSTOP).unwrap_or_default();
         for one in all.iter().chain([&postmaster]) {
             let _ = kill(*one, Signal::SIGKILL);
@@ -163,7 +163,7 @@ impl Server {
         let _ = process.wait();
         // While a process is left, another PostgreSQL does not start in this folder.
         while all.iter().any(|one| is_running(*one)) {
-            std::thread::sleep(ENDED_EVERY);
+            std::thread::sleep(END_CHECK_EVERY);
         }
     }
 
@@ -180,12 +180,12 @@ pub fn url(address: SocketAddr) -> String {
     format!("postgres://{USER}@{address}/hotline")
 }
 
-/// Ports that the system does not assign by itself: those begin at 32768.
+/// Ports that the system does not assign by itself: it assigns those from 32768 on.
 const OWN_PORTS: std::ops::Range<u16> = 12_000..32_000;
 
 /// A free address that the system assigns to no other process: for a server whose address is configured before it
 /// listens.
-pub fn free_port() -> SocketAddr {
+pub fn free_address() -> SocketAddr {
     static ASSIGNED: Mutex<BTreeSet<u16>> = Mutex::new(BTreeSet::new());
     let mut assigned = ASSIGNED.lock();
     loop {
@@ -197,7 +197,7 @@ pub fn free_port() -> SocketAddr {
 }
 
 /// If a person watches, the terminal's Ctrl-C reaches only the run itself, which then ends its processes in order.
-pub fn beside_the_terminal(command: &mut Command) {
+pub fn detach_from_terminal(command: &mut Command) {
     if crate::IS_WATCHED {
         command.process_group(0);
     }
@@ -205,7 +205,7 @@ pub fn beside_the_terminal(command: &mut Command) {
 
 fn tool(name: &str) -> Command {
     let mut command = Command::new(binaries().join(name));
-    beside_the_terminal(&mut command);
+    detach_from_terminal(&mut command);
     command.stdin(Stdio::null()).env_clear().env("PATH", std::env::var_os("PATH").unwrap_or_default());
     if let Some(user) = postgres_user() {
         command.uid(user.uid.as_raw()).gid(user.gid.as_raw()).current_dir("/");

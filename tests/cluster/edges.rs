@@ -1,4 +1,4 @@
-//! Any process answers for any company.
+//! Any process answers for any company: one that does not serve it is an edge, which forwards the request.
 
 use reqwest::Method;
 use serde_json::json;
@@ -30,8 +30,8 @@ async fn any_process_answers_for_any_company() {
             let ticket = other.post("/tickets", opened).await.data(201)["id"].clone();
             let sent = api.post("/messages", json!({"ticketId": ticket, "type": "text", "body": "hello"})).await;
             assert_eq!(sent.status, 202, "{}", sent.body);
-            let seen = other.get(&format!("/tickets/{ticket}")).await;
-            assert_eq!(seen.data(200)["queue"]["id"], queue, "{}", seen.body);
+            let read = other.get(&format!("/tickets/{ticket}")).await;
+            assert_eq!(read.data(200)["queue"]["id"], queue, "{}", read.body);
             // More than an edge buffers.
             let contacts: Vec<_> = (0..900).map(|row| json!({"name": format!("{} {row}", "x".repeat(80))})).collect();
             let imported = other.post("/contacts/import", json!({"contacts": contacts})).await;

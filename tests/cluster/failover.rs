@@ -4,18 +4,18 @@ use std::time::{Duration, Instant};
 
 use nix::sys::signal::Signal;
 
-use crate::load::{rounds, some_moment};
+use crate::load::{random_pause, rounds};
 use crate::rig::Rig;
 use crate::summary::Row;
 
 const CHANGES_MIN: u64 = 15;
 
-/// How long PostgreSQL is stopped: longer than a member waits for a commit (5 s), which is made once it continues.
+/// How long PostgreSQL is stopped: longer than a member waits for a commit (5 s), which is made once it runs again.
 const STOPPED: Duration = Duration::from_secs(7);
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 #[ignore = "a run of a cluster: make cluster"]
-async fn what_was_answered_survives_the_primary() {
+async fn what_was_answered_survives_a_failover() {
     let row = Row::begin(
         4,
         "PostgreSQL stopped under load for 7 s (SIGSTOP, SIGCONT); then the primary killed (`kill -9`), and its synchronous \
@@ -35,7 +35,7 @@ async fn what_was_answered_survives_the_primary() {
         rig.servers.signal(Signal::SIGCONT);
         slowest = slowest.max(rig.first_changes(Instant::now()).await);
         load.progress(CHANGES_MIN).await;
-        some_moment().await;
+        random_pause().await;
         rig.fail_over().await;
         slowest = slowest.max(rig.first_changes(Instant::now()).await);
         assert_eq!(rig.lives().await, lives, "the life of a member was ended");

@@ -58,7 +58,7 @@ async fn run_paused_during(row: Row, point: PausePoint) {
         slowest = slowest.max(rig.first_changes(fault).await);
         tokio::time::sleep(pause_time().saturating_sub(fault.elapsed())).await;
         rig.members[owner].signal(Signal::SIGCONT);
-        let (status, log) = rig.members[owner].died();
+        let (status, log) = rig.members[owner].wait_for_end();
         assert!(!status.success(), "it stopped cleanly although its life was over: {log}");
         ended = status.to_string();
         if let Some(asking) = asking {
@@ -118,13 +118,13 @@ async fn a_third_member_takes_over_from_a_paused_heir() {
         slowest = slowest.max(rig.first_changes(fault).await);
         tokio::time::sleep(pause_time().saturating_sub(fault.elapsed())).await;
         rig.members[heir].signal(Signal::SIGCONT);
-        let (status, log) = rig.members[heir].died();
+        let (status, log) = rig.members[heir].wait_for_end();
         assert!(!status.success(), "it stopped cleanly although its life was over: {log}");
         rig.open_doors();
         load.progress(CHANGES_MIN).await;
         rig.serve(owner);
         rig.serve(heir);
-        rig.balanced().await;
+        rig.wait_until_balanced().await;
     }
     load.progress(CHANGES_MIN).await;
     let (verdict, reads) = rig.end(load).await;

@@ -22,7 +22,7 @@ pub fn rounds(few: usize) -> impl Iterator<Item = usize> {
 }
 
 /// Waits for a random time, so that the moment of a fault differs from run to run.
-pub async fn some_moment() {
+pub async fn random_pause() {
     tokio::time::sleep(Duration::from_millis(rand::random_range(0..400))).await;
 }
 
@@ -45,7 +45,7 @@ impl Load {
 
     /// Fails if a call or a read was answered 503.
     #[track_caller]
-    pub fn check_none_was_put_off(&self) {
+    pub fn check_none_answered_503(&self) {
         for mix in &self.0 {
             assert_eq!(mix.unavailable(), 0, "answered 503: {:#?}", mix.unanswered().1);
         }

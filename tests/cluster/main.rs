@@ -5,12 +5,12 @@
 //! comparison are those of `tests/faults`; callers come to every process. Each run becomes a row of
 //! `target/cluster/summary.md`.
 #![cfg(target_os = "linux")] // Processes are stopped by signals, and found in /proc.
-#![allow(clippy::expect_used, clippy::panic)] // A test that meets the unexpected fails loudly.
+#![allow(clippy::expect_used, clippy::panic)] // A failed expectation must fail the test.
 
 #[path = "../support/mod.rs"]
 mod support;
 
-// Of these each kind of run uses its own part.
+// Each kind of run uses only part of these.
 #[allow(dead_code)]
 #[path = "../faults/checker/mod.rs"]
 mod checker;
@@ -60,5 +60,5 @@ mod sockets;
 /// No person watches: Ctrl-C ends a run with all its processes, and its notes are for anyone who examines a failure.
 const IS_WATCHED: bool = false;
 
-/// The folder of the table, below `target`.
-const SUMMARY: &str = "cluster";
+/// The folder of the summary, below `target`.
+const SUMMARY_FOLDER: &str = "cluster";

@@ -10,14 +10,14 @@ use nix::unistd::Pid;
 use tempfile::TempDir;
 use tokio::task::block_in_place;
 
-use crate::database::{beside_the_terminal, free_port, url};
+use crate::database::{detach_from_terminal, free_address, url};
 use crate::proxy::Proxy;
 use crate::shim::Shim;
 use crate::support::Api;
 use crate::support::process::{Process, binary, data_folder, serving_by};
 
-/// There is no limit of requests, since few companies make the whole load, and none of connections, since all come from
-/// one address.
+/// Requests are not limited, since few companies make the whole load; nor are connections, since all come from one
+/// address.
 const OPTIONS: &[&str] = &[
     "--durability",
     "database",
@@ -31,7 +31,7 @@ const OPTIONS: &[&str] = &[
     "0",
     "--visitor-sessions-per-minute",
     "0",
-    // The providers of the runs set no limit of the rate.
+    // The providers of the runs set no rate limit.
     "--sends-per-second",
     "0",
     "--recipient-interval",
@@ -47,7 +47,7 @@ pub struct Member {
     pub to_database: Proxy,
     /// The proxy between the other members and this one.
     pub from_peers: Proxy,
-    peers: SocketAddr,
+    peer_address: SocketAddr,
     process: Option<Process>,
     /// Its wall clock, where it can be set.
     clock: Option<Shim>,
@@ -60,12 +60,12 @@ pub struct Member {
 
 impl Member {
     pub async fn new(number: usize, database: SocketAddr, has_clock: bool) -> Self {
-        let (peers, folder) = (free_port(), data_folder());
+        let (peer_address, folder) = (free_address(), data_folder());
         Self {
             name: format!("node-{number}"),
             to_database: Proxy::to(database).await,
-            from_peers: Proxy::to(peers).await,
-            peers,
+            from_peers: Proxy::to(peer_address).await,
+            peer_address,
             process: None,
             clock: has_clock.then(|| Shim::compile(folder.path())),
             folder,
@@ -81,11 +81,11 @@ impl Member {
 
     fn try_serve(&mut self, shared: &Path) -> Result<(), String> {
         let mut command = serving_by(&self.binary, self.folder.path());
-        beside_the_terminal(&mut command);
+        detach_from_terminal(&mut command);
         command.args(OPTIONS).args(["--database-url", &url(self.to_database.address)]);
         command.arg("--key-file").arg(shared.join("secrets.key"));
         command.arg("--media-shared").arg(shared.join("media"));
-        command.args(["--cluster-node", &self.name, "--cluster-listen", &self.peers.to_string()]);
+        command.args(["--cluster-node", &self.name, "--cluster-listen", &self.peer_address.to_string()]);
         command.args(["--cluster-address", &self.from_peers.address.to_string()]);
         if let Some(clock) = &self.clock {
             clock.preload(&mut command);
@@ -140,7 +140,7 @@ impl Member {
     }
 
     /// Waits until the process ends by itself. Returns its status and its log.
-    pub fn died(&mut self) -> (ExitStatus, String) {
+    pub fn wait_for_end(&mut self) -> (ExitStatus, String) {
         let mut process = self.process.take().expect("it runs");
         let status = block_in_place(|| process.wait());
         (status, process.log())
@@ -149,12 +149,12 @@ impl Member {
     /// A clean stop.
     pub fn stop(&mut self) {
         self.signal(Signal::SIGTERM);
-        self.stopped();
+        self.wait_for_clean_stop();
     }
 
     /// Waits until the process has stopped cleanly after a SIGTERM.
-    pub fn stopped(&mut self) {
-        let (status, log) = self.died();
+    pub fn wait_for_clean_stop(&mut self) {
+        let (status, log) = self.wait_for_end();
         assert!(status.success(), "{} does not stop cleanly ({status}): {log}", self.name);
     }
 

@@ -40,19 +40,19 @@ impl Rig {
                 and written.mode = 'RowExclusiveLock' and written.granted = $3
             where l.node = $1 and (not $3 or a.wait_event = 'ClientRead')";
         // Once the lock is granted, the transaction waits for the member: its next statement, or the rows of a `COPY`.
-        let is_there = async |is_granted: bool| -> bool {
+        let has_writer = async |is_granted: bool| -> bool {
             let found = sqlx::query_scalar::<_, i64>(statement).bind(name).bind(point.table()).bind(is_granted);
             found.fetch_one(&self.db).await.expect("a count") > 0
         };
         // A writer of that table waits for this lock, so it cannot have finished when it is paused.
-        let mut held = self.db.begin().await.expect("a transaction");
+        let mut transaction = self.db.begin().await.expect("a transaction");
         let lock = AssertSqlSafe(format!("lock table {} in share mode", point.table()));
-        sqlx::query(lock).execute(&mut *held).await.expect("a lock");
+        sqlx::query(lock).execute(&mut *transaction).await.expect("a lock");
         let asking = ask();
-        eventually("the member waits for the lock of the table", || is_there(false)).await;
+        eventually("the member waits for the lock of the table", || has_writer(false)).await;
         self.members[member].signal(Signal::SIGSTOP);
-        held.rollback().await.expect("the lock is released");
-        eventually("the paused member has the lock of the table", || is_there(true)).await;
+        transaction.rollback().await.expect("the lock is released");
+        eventually("the paused member has the lock of the table", || has_writer(true)).await;
         asking
     }
 

@@ -26,15 +26,15 @@ async fn visitors_miss_nothing_while_their_company_moves() {
     let visitors = Visitors::begin(&rig, owner, count).await;
     load.progress(CHANGES_MIN).await;
     rig.drain(owner).await;
-    visitors.are_closed(count).await;
+    visitors.wait_for_closed(count).await;
     load.progress(CHANGES_MIN).await;
     let closed = visitors.closed();
     assert!(
         closed.iter().all(|closed| closed.code == Some(1012)),
-        "closed by something else than the move: {closed:?}"
+        "closed by something other than the move: {closed:?}"
     );
-    let (messages, in_vain) = visitors.end().await;
-    assert_eq!(in_vain, 0, "messages to visitors were not accepted at once");
+    let (messages, failed_attempts) = visitors.end().await;
+    assert_eq!(failed_attempts, 0, "messages to visitors were not accepted at once");
     load.check_none_failed();
     let (verdict, reads) = rig.end(load).await;
     row.end(

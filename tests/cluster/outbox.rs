@@ -11,7 +11,7 @@ use serde_json::json;
 use tokio::sync::watch;
 
 use crate::caller::Caller;
-use crate::load::{rounds, some_moment};
+use crate::load::{random_pause, rounds};
 use crate::rig::Rig;
 use crate::summary::Row;
 use crate::support::provider::Answer;
@@ -29,11 +29,12 @@ const ANSWER_TIME: Duration = Duration::from_millis(50);
 /// Calls under way at once.
 const CALLS_MAX: usize = 64;
 
-/// How many messages a kill may double: those of calls under way, and those whose acceptance is not in the tables yet.
+/// How many messages may be sent twice because of a kill: those of calls under way, and those whose acceptance is not
+/// in the tables yet.
 const DOUBLED_MAX: usize = CALLS_MAX + 256;
 
-/// How many messages the provider takes between two faults: more than a kill may double, or the bound would say
-/// nothing.
+/// How many messages the provider takes between two faults: more than may be sent twice because of a kill, or
+/// the bound would say nothing.
 const ACCEPTED_BETWEEN_FAULTS: usize = 400;
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -59,12 +60,12 @@ async fn what_was_accepted_reaches_the_provider_and_little_of_it_twice() {
         rig.serve_again(&stopped_members).await;
         sender.wait_for_accepted(ACCEPTED_BETWEEN_FAULTS).await;
         let before = sender.repeat_count();
-        let drained = rig.server_of(&sender.company).await;
+        let drained = rig.owner_of(&sender.company).await;
         rig.drain(drained).await;
         sender.wait_for_accepted(ACCEPTED_BETWEEN_FAULTS).await;
         assert_eq!(sender.repeat_count(), before, "a move sent messages twice");
-        some_moment().await;
-        let owner = rig.server_of(&sender.company).await;
+        random_pause().await;
+        let owner = rig.owner_of(&sender.company).await;
         let fault = Instant::now();
         rig.members[owner].kill();
         killed_at.push(sender.provider.accepted_count(ACCOUNT));
@@ -102,7 +103,7 @@ type Positions = HashMap<String, Vec<usize>>;
 
 impl SendingCompany {
     async fn open(rig: &Rig) -> Self {
-        let company = rig.another_of(rig.owner().await).await;
+        let company = rig.another_company_of(rig.owner().await).await;
         let provider = Provider::start().await;
         provider.always(ACCOUNT, Answer::Accept.after(ANSWER_TIME));
         let keys = Keyring::at(rig.shared().join("secrets.key"));

@@ -1,4 +1,4 @@
-//! A connection between two parts of the cluster, which can be held up, slowed down, halved and cut.
+//! A proxy between two parts of the cluster, whose connections can be held up, slowed down, halved and cut.
 
 use std::net::SocketAddr;
 use std::sync::OnceLock;
@@ -82,7 +82,7 @@ impl Proxy {
     }
 
     /// Sets how bytes are forwarded to the target, and to the caller.
-    pub fn flow(&self, to_target: Flow, to_caller: Flow) {
+    pub fn set_flow(&self, to_target: Flow, to_caller: Flow) {
         self.state.send_modify(|state| (state.to_target, state.to_caller) = (to_target, to_caller));
     }
 

@@ -1,4 +1,4 @@
-//! Readers of a company's events, who follow it over a move and a kill.
+//! Readers of a company's events, who follow it through a move and a kill.
 
 use std::time::{Duration, Instant};
 
@@ -8,14 +8,15 @@ use serde_json::Value;
 use tokio::sync::watch;
 
 use crate::caller::{Caller, PAUSE};
-use crate::load::{rounds, some_moment};
+use crate::load::{random_pause, rounds};
 use crate::rig::Rig;
 use crate::summary::Row;
 use crate::support::Reader;
 
 const CHANGES_MIN: u64 = 15;
 
-/// Readers of each kind, by streams and by held answers. They begin at different members.
+/// Readers of each kind: by streams, and by answers that are held until there are events (`wait`). They begin at
+/// different members.
 const READERS: usize = 3;
 
 /// How long an answer is held, in seconds: longer than a company is without events, except during a takeover.
@@ -38,33 +39,33 @@ async fn readers_of_events_miss_nothing_and_read_nothing_twice() {
         (0..READERS).map(|first| tokio::spawn(read_streams(caller.clone(), first, goals.clone()))).collect();
     let held: Vec<_> =
         (0..READERS).map(|first| tokio::spawn(read_held_answers(caller.clone(), first, goals.clone()))).collect();
-    let (mut slowest, mut away, mut faults) = (Duration::ZERO, Vec::new(), 0);
+    let (mut slowest, mut stopped_members, mut faults) = (Duration::ZERO, Vec::new(), 0);
     for _ in rounds(1) {
-        rig.serve_again(&away).await;
+        rig.serve_again(&stopped_members).await;
         load.progress(CHANGES_MIN).await;
         let drained = rig.owner().await;
         rig.drain(drained).await;
         load.progress(CHANGES_MIN).await;
-        some_moment().await;
+        random_pause().await;
         let owner = rig.owner().await;
         let fault = Instant::now();
         rig.members[owner].kill();
         rig.open_doors();
         slowest = slowest.max(rig.first_changes(fault).await);
         load.progress(CHANGES_MIN).await;
-        away = vec![drained, owner];
+        stopped_members = vec![drained, owner];
         faults += 2;
     }
     let statement = "select last_id from event_counters where company_id = $1";
     let last = sqlx::query_scalar::<_, i64>(statement).bind(rig.companies[0].id).fetch_one(&rig.db).await;
     let last = last.expect("events");
     goal.send_replace(Some(last));
-    let mut returns = 0;
+    let mut stream_ends = 0;
     for read in join_all(streams).await {
-        let ReadPosition { last: read, returns: ends } = read.expect("a reader");
+        let ReadPosition { last: read, reconnects: ends } = read.expect("a reader");
         assert!(read >= last, "{read} of {last} events");
         assert!(ends >= faults, "a stream has outlasted its owner: {ends} ends for {faults} faults");
-        returns += ends;
+        stream_ends += ends;
     }
     for read in join_all(held).await {
         assert!(read.expect("a reader").last >= last);
@@ -73,7 +74,7 @@ async fn readers_of_events_miss_nothing_and_read_nothing_twice() {
     row.end(
         &verdict,
         &format!(
-            "{last} events, read once and in order by {} readers, whose streams ended {returns} times; every company changed \
+            "{last} events, read once and in order by {} readers, whose streams ended {stream_ends} times; every company changed \
              within {slowest:.1?}; {reads} reads",
             2 * READERS
         ),
@@ -85,7 +86,7 @@ async fn readers_of_events_miss_nothing_and_read_nothing_twice() {
 struct ReadPosition {
     last: i64,
     /// How often the reader had to ask another member.
-    returns: usize,
+    reconnects: usize,
 }
 
 impl ReadPosition {
@@ -120,7 +121,7 @@ async fn read_streams(caller: Caller, first: usize, mut goal: watch::Receiver<Op
         if read.is_at(&goal) {
             break;
         }
-        read.returns += 1;
+        read.reconnects += 1;
     }
     read
 }
@@ -134,7 +135,7 @@ async fn read_held_answers(caller: Caller, first: usize, goal: watch::Receiver<O
         }
         let path = format!("/events?after={}&wait={HELD_S}&limit=1000", read.last);
         let Some(reply) = caller.ask(caller.at(turn).request(Method::GET, &path)).await else {
-            read.returns += 1;
+            read.reconnects += 1;
             tokio::time::sleep(PAUSE).await;
             continue;
         };

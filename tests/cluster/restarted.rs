@@ -4,7 +4,7 @@ use std::time::{Duration, Instant};
 
 use nix::sys::signal::Signal;
 
-use crate::load::{rounds, some_moment};
+use crate::load::{random_pause, rounds};
 use crate::rig::Rig;
 use crate::summary::Row;
 
@@ -30,7 +30,7 @@ async fn what_was_answered_survives_a_primary_that_is_restarted_in_place() {
     for _ in rounds(1) {
         for (signal, downtime) in CRASHES {
             load.progress(CHANGES_MIN).await;
-            some_moment().await;
+            random_pause().await;
             let lives = rig.lives().await;
             rig.servers.crash(signal);
             tokio::time::sleep(downtime).await;

@@ -1,4 +1,4 @@
-//! The cluster under fault: its members, its database, its companies, and the load on all of them.
+//! The cluster under test: its members, its database, its companies, and the load on all of them.
 
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
@@ -25,7 +25,7 @@ use crate::proxy::Flow;
 use crate::support::process::{binary, data_folder, run};
 use crate::support::{Api, Company, Reply, eventually, patience, wrong_events};
 
-/// So many companies that each of three members serves one, since slots are given in equal shares.
+/// Enough companies that each of three members serves one, since slots are given in equal shares.
 const COMPANIES_MAX: usize = 30;
 
 /// Callers of each company. All of them share two processors with three members and two servers.
@@ -34,13 +34,13 @@ const CALLERS: usize = 3;
 /// How soon after a fault every company can be changed again.
 pub const FIRST_CHANGE_MAX: Duration = Duration::from_secs(10);
 
-/// The same in the demo, which shows how soon it was, beside whatever else the machine does.
+/// The same in the demo, which shows how soon it was, whatever else the machine does.
 const SHOWN_CHANGE_MAX: Duration = Duration::from_secs(60);
 
 /// How long `first_changes` waits for each answer.
 const ASK_TIME_MAX: Duration = Duration::from_secs(2);
 
-/// How long a caller waits: longer than its edge does.
+/// How long a caller waits: longer than its edge (the member that forwards its calls to the owner) does.
 const CALL_TIME_MAX: Duration = Duration::from_secs(8);
 
 /// The pause before a caller without an answer tries another member.
@@ -59,7 +59,7 @@ fn note(text: &str) {
 pub struct Rig {
     pub members: Vec<Member>,
     pub servers: Servers,
-    /// Connections of the run's own; another after a failover.
+    /// The run's own connections; replaced after a failover.
     pub db: PgPool,
     pub companies: Vec<Company>,
     /// The addresses of the members that are up, for callers who choose among them.
@@ -67,7 +67,7 @@ pub struct Rig {
     doors: Vec<watch::Sender<Door>>,
     /// The balancer of the callers. `None`: they choose a member themselves.
     balancer: Option<Balancer>,
-    ticking: JoinHandle<()>,
+    retry_ticker: JoinHandle<()>,
     shared: TempDir,
 }
 
@@ -77,8 +77,8 @@ impl Rig {
         Self::start_with(members, false, binary()).await
     }
 
-    /// The same, of another binary.
-    pub async fn start_of(binary: PathBuf, members: usize) -> Self {
+    /// The same, with another binary.
+    pub async fn start_with_binary(binary: PathBuf, members: usize) -> Self {
         Self::start_with(members, false, binary).await
     }
 
@@ -103,14 +103,14 @@ impl Rig {
             addresses: watch::Sender::default(),
             doors: Vec::new(),
             balancer: None,
-            ticking: tokio::spawn(async move { over.closed().await }),
+            retry_ticker: tokio::spawn(async move { over.closed().await }),
             shared,
         };
         for number in 0..members {
             rig.add(number, clocks, &binary).await;
         }
         let members_started = begun.elapsed();
-        rig.balanced().await;
+        rig.wait_until_balanced().await;
         let balanced = begun.elapsed();
         rig.create_companies().await;
         let companies_created = begun.elapsed();
@@ -143,11 +143,11 @@ impl Rig {
             }
             self.serve(*member);
         }
-        self.balanced().await;
+        self.wait_until_balanced().await;
     }
 
     /// Waits until every member serves its share.
-    pub async fn balanced(&self) {
+    pub async fn wait_until_balanced(&self) {
         let share = 1024 / self.up().count() as i64;
         for member in self.up() {
             eventually("every member has its share", || async { self.slots_of(&member.name).await >= share / 2 }).await;
@@ -192,7 +192,7 @@ impl Rig {
         self.doors = self.companies.iter().map(|_| watch::channel(Door::default()).0).collect();
         self.open_doors();
         let doors = self.doors.clone();
-        self.ticking = tokio::spawn(async move {
+        self.retry_ticker = tokio::spawn(async move {
             // A caller without an answer from one member soon comes to another.
             loop {
                 tokio::time::sleep(RETRY_PAUSE).await;
@@ -202,10 +202,10 @@ impl Rig {
     }
 
     /// Makes a company without load that this member serves, and waits until every member has read it.
-    pub async fn another_of(&self, member: usize) -> Company {
+    pub async fn another_company_of(&self, member: usize) -> Company {
         for number in 0..COMPANIES_MAX {
             let company = Company::create(&self.db, &format!("Another {number}")).await;
-            if self.owner_of(&company).await.as_ref() == Some(&self.members[member].name) {
+            if self.owner_name(&company).await.as_ref() == Some(&self.members[member].name) {
                 self.wait_until_known(&company).await;
                 return company;
             }
@@ -223,34 +223,34 @@ impl Rig {
         }
     }
 
-    /// The member that serves a company.
-    pub async fn owner_of(&self, company: &Company) -> Option<String> {
+    /// The name of the member that serves a company.
+    pub async fn owner_name(&self, company: &Company) -> Option<String> {
         let statement = "select l.node from companies c join slots s on s.slot = c.slot join lives l on l.life = s.life
              where c.id = $1";
         sqlx::query_scalar(statement).bind(company.id).fetch_optional(&self.db).await.expect("an answer")
     }
 
-    /// The member that serves each company; `None`: none does.
+    /// The name of the member that serves each company; `None`: none does.
     pub async fn owners(&self) -> Vec<Option<String>> {
         let mut owners = Vec::new();
         for company in &self.companies {
-            owners.push(self.owner_of(company).await);
+            owners.push(self.owner_name(company).await);
         }
         owners
     }
 
     /// The member that serves the first company.
     pub async fn owner(&self) -> usize {
-        self.server_of(&self.companies[0]).await
+        self.owner_of(&self.companies[0]).await
     }
 
     /// The member that serves this company.
-    pub async fn server_of(&self, company: &Company) -> usize {
-        let name = self.owner_of(company).await.expect("somebody serves it");
+    pub async fn owner_of(&self, company: &Company) -> usize {
+        let name = self.owner_name(company).await.expect("somebody serves it");
         self.members.iter().position(|member| member.name == name).expect("a member")
     }
 
-    /// Lets a member give all of its companies to the others (`hotline cluster drain`); it stays, as an edge.
+    /// Makes a member give all of its companies to the others (`hotline cluster drain`); it stays, as an edge.
     pub async fn drain(&self, member: usize) {
         let (command, url) = (data_folder(), crate::database::url(self.servers.primary.address));
         let name = &self.members[member].name;
@@ -274,10 +274,10 @@ impl Rig {
     /// From here on a balancer chooses the member of each call.
     pub fn balance(&mut self, by: Rule) {
         let doors = self.companies.iter().cloned().zip(self.doors.iter().cloned()).collect();
-        self.balancer = Some(Balancer::before(self.up().map(Member::address).collect(), doors, by));
+        self.balancer = Some(Balancer::in_front_of(self.up().map(Member::address).collect(), doors, by));
     }
 
-    /// The standby takes the primary's place, and every member is led there.
+    /// The standby takes the primary's place, and every member's new connections lead there.
     pub async fn fail_over(&mut self) {
         self.servers.fail_over().await;
         for member in &self.members {
@@ -287,17 +287,17 @@ impl Rig {
     }
 
     /// Nothing passes any longer between this member and the others, in either direction.
-    pub fn part(&self, member: usize) {
-        let parted = &self.members[member];
-        parted.from_peers.flow(Flow::Held, Flow::Held);
-        let others = self.up().filter(|other| other.name != parted.name);
-        others.for_each(|other| other.from_peers.hold_process(Some(parted.pid())));
+    pub fn isolate(&self, member: usize) {
+        let isolated = &self.members[member];
+        isolated.from_peers.set_flow(Flow::Held, Flow::Held);
+        let others = self.up().filter(|other| other.name != isolated.name);
+        others.for_each(|other| other.from_peers.hold_process(Some(isolated.pid())));
     }
 
     /// Lets everything pass between members again.
-    pub fn join(&self) {
+    pub fn rejoin(&self) {
         for member in &self.members {
-            member.from_peers.flow(Flow::Open, Flow::Open);
+            member.from_peers.set_flow(Flow::Open, Flow::Open);
             member.from_peers.hold_process(None);
         }
     }
@@ -323,8 +323,8 @@ impl Rig {
         member.api(&company.key)
     }
 
-    /// Waits until every company has been changed, live and plain, by a call that began after this; fails when that
-    /// takes too long. Returns how long it took.
+    /// Waits until every company has been changed, live and plain, by a call that began after this one; fails if that
+    /// takes too long. Returns how long after `since` it was.
     pub async fn first_changes(&self, since: Instant) -> Duration {
         let changes = self.companies.iter().map(async |company| {
             let visitor = json!({"channelId": company.webchat, "visitor": {"name": "after a fault"}});
@@ -356,15 +356,15 @@ impl Rig {
         let time_max = if crate::IS_WATCHED { patience(SHOWN_CHANGE_MAX) } else { FIRST_CHANGE_MAX };
         let time_left = time_max.saturating_sub(since.elapsed());
         let changed = timeout(time_left, select_all(asking)).await;
-        let words = || self.members.iter().map(Member::last_words).collect::<String>();
+        let last_words = || self.members.iter().map(Member::last_words).collect::<String>();
         let attempts = attempts.lock();
-        assert!(changed.is_ok(), "no {path} of company {} after {time_max:?}:\n{attempts}{}", company.id, words());
+        assert!(changed.is_ok(), "no {path} of company {} after {time_max:?}:\n{attempts}{}", company.id, last_words());
     }
 
     /// Ends the load on a healthy cluster, and compares its record with the database. Returns the verdict, and how many
     /// reads there were.
     pub async fn end(mut self, load: Load) -> (Verdict, u64) {
-        self.ticking.abort();
+        self.retry_ticker.abort();
         self.balancer = None;
         self.doors.iter().for_each(|door| door.send_modify(|door| door.over = true));
         let mut seen = Vec::new();
@@ -381,7 +381,7 @@ impl Rig {
         }
         // All at once: no member is left to give slots to.
         self.up().for_each(|member| member.signal(Signal::SIGTERM));
-        self.members.iter_mut().filter(|member| member.is_up()).for_each(Member::stopped);
+        self.members.iter_mut().filter(|member| member.is_up()).for_each(Member::wait_for_clean_stop);
         for (record, shown, company) in seen {
             let verdict = check_held(&record, shown, &self.db, company.id.0).await;
             all.acknowledged += verdict.acknowledged;
@@ -398,6 +398,6 @@ impl Rig {
 
 impl Drop for Rig {
     fn drop(&mut self) {
-        self.ticking.abort();
+        self.retry_ticker.abort();
     }
 }

@@ -49,7 +49,7 @@ async fn no_request_fails_while_every_member_is_upgraded_from_the_previous_relea
         member.binary = binary();
         member.migrations = Some(migrations.path().to_owned());
     };
-    restart_each(Rig::start_of(previous, 3).await, upgrade, row).await;
+    restart_each(Rig::start_with_binary(previous, 3).await, upgrade, row).await;
 }
 
 /// Stops each member of a cluster under load, changes it, and starts it again.
@@ -65,7 +65,7 @@ async fn restart_each(mut rig: Rig, change: impl Fn(&mut Member), row: Row) {
             slowest_stop = slowest_stop.max(stop_began.elapsed());
             change(&mut rig.members[member]);
             rig.serve(member);
-            rig.balanced().await;
+            rig.wait_until_balanced().await;
             restarts += 1;
         }
     }

@@ -1,10 +1,10 @@
 //! The end of a member that serves no company, and through which visitors' sockets reach their company.
 
 use crate::balancer::Rule;
-use crate::load::{rounds, some_moment};
+use crate::load::{random_pause, rounds};
 use crate::rig::Rig;
 use crate::summary::Row;
-use crate::visitors::{Closed, Visitors};
+use crate::visitors::{ClosedSocket, Visitors};
 
 const CHANGES_MIN: u64 = 15;
 const VISITORS: usize = 30;
@@ -26,9 +26,9 @@ async fn visitors_reconnect_to_another_member_when_their_edge_ends() {
     let mut rig = Rig::start(3).await;
     rig.balance(Rule::Any);
     let load = rig.load().await;
-    let (mut stops, mut kills, mut messages, mut away) = (0, 0, 0, Vec::new());
+    let (mut stops, mut kills, mut messages, mut stopped_members) = (0, 0, 0, Vec::new());
     for round in rounds(1) {
-        rig.serve_again(&away).await;
+        rig.serve_again(&stopped_members).await;
         let owner = rig.owner().await;
         let [stopped, killed] = [1, 2].map(|next| (owner + next) % rig.members.len());
         for edge in [stopped, killed] {
@@ -39,28 +39,28 @@ async fn visitors_reconnect_to_another_member_when_their_edge_ends() {
         let address = rig.members[stopped].address();
         rig.members[stopped].stop();
         rig.open_doors();
-        visitors.are_closed(VISITORS / 3).await;
+        visitors.wait_for_closed(VISITORS / 3).await;
         load.progress(CHANGES_MIN).await;
         let closed = visitors.closed();
-        let is_of_stop = |closed: &Closed| closed.at == address && RECONNECT_CODES.contains(&closed.code);
-        assert!(closed.iter().all(is_of_stop), "closed by something else than the stop of {address}: {closed:?}");
+        let is_of_stop = |closed: &ClosedSocket| closed.at == address && RECONNECT_CODES.contains(&closed.code);
+        assert!(closed.iter().all(is_of_stop), "closed by something other than the stop of {address}: {closed:?}");
         stops += closed.len();
         if round == 0 {
             load.check_none_failed();
         }
 
-        some_moment().await;
+        random_pause().await;
         let address = rig.members[killed].address();
         rig.members[killed].kill();
         rig.open_doors();
-        visitors.are_closed(closed.len() + VISITORS / 3).await;
+        visitors.wait_for_closed(closed.len() + VISITORS / 3).await;
         load.progress(CHANGES_MIN).await;
         let closed = visitors.closed().split_off(closed.len());
-        let is_of_kill = |closed: &Closed| closed.at == address && closed.code.is_none();
-        assert!(closed.iter().all(is_of_kill), "closed by something else than the end of {address}: {closed:?}");
+        let is_of_kill = |closed: &ClosedSocket| closed.at == address && closed.code.is_none();
+        assert!(closed.iter().all(is_of_kill), "closed by something other than the end of {address}: {closed:?}");
         kills += closed.len();
         messages += visitors.end().await.0;
-        away = vec![stopped, killed];
+        stopped_members = vec![stopped, killed];
     }
     let (verdict, reads) = rig.end(load).await;
     row.end(

@@ -1,4 +1,4 @@
-//! Visitors of a company with open sockets, who get messages all the time and come back whenever they are cut off.
+//! Visitors of a company with open sockets, who get messages all the time and reconnect whenever they are cut off.
 
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -17,7 +17,7 @@ use crate::visitor::{Browser, Session, Socket, embed, signed};
 
 /// A socket that was closed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Closed {
+pub struct ClosedSocket {
     /// The member it went through.
     pub at: SocketAddr,
     /// The code of the close; `None` if there was none.
@@ -27,7 +27,7 @@ pub struct Closed {
 /// The visitors of a company without other load: the record of the load does not have their messages.
 pub struct Visitors {
     count: usize,
-    closed: Arc<Mutex<Vec<Closed>>>,
+    closed: Arc<Mutex<Vec<ClosedSocket>>>,
     watching: Vec<JoinHandle<()>>,
     /// Returns how many rounds of messages were sent, and how many attempts failed.
     sending: JoinHandle<(usize, usize)>,
@@ -39,7 +39,7 @@ pub struct Visitors {
 impl Visitors {
     /// Opens sockets at all members, for this many visitors of a company that this member serves.
     pub async fn begin(rig: &Rig, owner: usize, count: usize) -> Self {
-        let company = rig.another_of(owner).await;
+        let company = rig.another_company_of(owner).await;
         let keys = Keyring::at(rig.shared().join("secrets.key"));
         let key = embed(&rig.db, &keys, company.id, company.webchat).await;
         let caller = rig.caller(&company);
@@ -59,10 +59,10 @@ impl Visitors {
             sessions.push((session, sent.data(200)["ticketId"].clone()));
         }
         let (goal, goals) = watch::channel(None);
-        let closed: Arc<Mutex<Vec<Closed>>> = Arc::default();
+        let closed: Arc<Mutex<Vec<ClosedSocket>>> = Arc::default();
         let watching = sessions.iter().enumerate().map(|(number, (session, _))| {
-            let watch = Watch { browser: browser.clone(), session: session.clone(), closed: closed.clone() };
-            tokio::spawn(watch.step(caller.clone(), number, goals.clone()))
+            let follower = Follower { browser: browser.clone(), session: session.clone(), closed: closed.clone() };
+            tokio::spawn(follower.follow(caller.clone(), number, goals.clone()))
         });
         let watching = watching.collect();
         let (must_end, is_over) = watch::channel(false);
@@ -72,12 +72,12 @@ impl Visitors {
     }
 
     /// The sockets that were closed so far.
-    pub fn closed(&self) -> Vec<Closed> {
+    pub fn closed(&self) -> Vec<ClosedSocket> {
         self.closed.lock().clone()
     }
 
     /// Waits until this many sockets were closed.
-    pub async fn are_closed(&self, closed: usize) {
+    pub async fn wait_for_closed(&self, closed: usize) {
         eventually("sockets are closed", || async { self.closed().len() >= closed }).await;
     }
 
@@ -96,7 +96,7 @@ impl Visitors {
 
 /// A socket of a visitor who is idle, at the member that serves their company.
 pub async fn idle_socket(rig: &Rig, owner: usize) -> Socket {
-    let company = rig.another_of(owner).await;
+    let company = rig.another_company_of(owner).await;
     let keys = Keyring::at(rig.shared().join("secrets.key"));
     let key = embed(&rig.db, &keys, company.id, company.webchat).await;
     let browser = Browser::at(rig.members[owner].address(), &key);
@@ -132,16 +132,16 @@ async fn send_rounds(caller: Caller, tickets: Vec<Value>, is_over: watch::Receiv
 }
 
 /// A visitor who follows a conversation.
-struct Watch {
+struct Follower {
     browser: Browser,
     session: Session,
-    closed: Arc<Mutex<Vec<Closed>>>,
+    closed: Arc<Mutex<Vec<ClosedSocket>>>,
 }
 
-impl Watch {
-    /// Watches the conversation through a socket, and comes back whenever it is closed: to the next member each time.
+impl Follower {
+    /// Follows the conversation through a socket, and reconnects to the next member whenever it is closed.
     /// Ends when as many answers were shown as were sent.
-    async fn step(self, caller: Caller, first: usize, mut goal: watch::Receiver<Option<usize>>) {
+    async fn follow(self, caller: Caller, first: usize, mut goal: watch::Receiver<Option<usize>>) {
         let (mut answers, mut last) = (0, None);
         for turn in first.. {
             let at = caller.address(turn);
@@ -165,7 +165,7 @@ impl Watch {
                 let frame = match frame {
                     Ok(frame) => frame,
                     Err(code) => {
-                        self.closed.lock().push(Closed { at, code });
+                        self.closed.lock().push(ClosedSocket { at, code });
                         break;
                     }
                 };

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use serde_json::Value;
 
-/// The fields of bodies that hold an address, and why none of them leads this service into an inner network.
+/// The fields of bodies that hold an address, and why none of them leads this service into an internal network.
 const ADDRESS_FIELDS: &[(&str, &str)] = &[
     ("allowedOrigins", "compared with the `Origin` of a browser, never called"),
     ("mediaUrl", "kept as text of a referral, never called"),
@@ -25,8 +25,8 @@ const CLIENTS: &[(&str, &str)] = &[
     ("src/telemetry/otlp.rs", "the operator's: --otlp-endpoint"),
 ];
 
-/// The properties of a schema and of all that it refers to.
-fn properties<'a>(
+/// Collects the properties of a schema and of all that it refers to.
+fn collect_properties<'a>(
     document: &'a Value,
     schema: &'a Value,
     seen: &mut BTreeSet<&'a str>,
@@ -37,16 +37,16 @@ fn properties<'a>(
             if let Some(reference) = object.get("$ref").and_then(Value::as_str) {
                 if seen.insert(reference) {
                     let target = document.pointer(reference.trim_start_matches('#')).expect("a schema");
-                    properties(document, target, seen, found);
+                    collect_properties(document, target, seen, found);
                 }
                 return;
             }
             if let Some(Value::Object(named)) = object.get("properties") {
                 found.extend(named.iter().map(|(name, property)| (name.as_str(), property)));
             }
-            object.values().for_each(|inner| properties(document, inner, seen, found));
+            object.values().for_each(|inner| collect_properties(document, inner, seen, found));
         }
-        Value::Array(items) => items.iter().for_each(|inner| properties(document, inner, seen, found)),
+        Value::Array(items) => items.iter().for_each(|inner| collect_properties(document, inner, seen, found)),
         _ => {}
     }
 }
@@ -57,7 +57,7 @@ fn is_address(name: &str, property: &Value) -> bool {
         .iter()
         .any(|word| name.contains(word));
     let is_typed = property["format"] == "uri";
-    // The origin of a card is a label, and an id is no address.
+    // The origin of a card is a label, and an id is not an address.
     is_typed || is_named && !name.ends_with("id") && name != "origin"
 }
 
@@ -69,7 +69,7 @@ fn every_address_that_a_body_can_give_is_known() {
         let paths = document["paths"].as_object().expect("paths");
         let mut found = BTreeMap::new();
         for operation in paths.values().flat_map(|methods| methods.as_object().expect("methods").values()) {
-            properties(document, &operation["requestBody"], &mut BTreeSet::new(), &mut found);
+            collect_properties(document, &operation["requestBody"], &mut BTreeSet::new(), &mut found);
         }
         assert!(found.len() > 50, "{found:?}");
         given.extend(
@@ -92,7 +92,7 @@ fn collect_sources(folder: &Path, found: &mut Vec<PathBuf>) {
 }
 
 #[test]
-fn every_client_of_http_is_known() {
+fn every_http_client_is_known() {
     let root = Path::new(env!("CARGO_MANIFEST_DIR"));
     let mut files = Vec::new();
     ["src", "actors/src", "persistence/src"].iter().for_each(|folder| collect_sources(&root.join(folder), &mut files));

@@ -31,7 +31,7 @@ fn read(path: impl AsRef<Path>) -> String {
     std::fs::read_to_string(root().join(path)).expect("a file of the repository")
 }
 
-fn release(text: &str) -> Release {
+fn parse_release(text: &str) -> Release {
     let mut numbers = text.split('.').map(|number| number.parse().expect("a number"));
     (numbers.next().expect("major"), numbers.next().expect("minor"))
 }
@@ -48,8 +48,8 @@ fn documented_kinds() -> Vec<Kind> {
         Kind {
             name: name.trim_matches('`').to_owned(),
             table: table.trim_matches('`').to_owned(),
-            read_since: release(read_since),
-            written_since: release(written_since),
+            read_since: parse_release(read_since),
+            written_since: parse_release(written_since),
         }
     })
     .collect()
@@ -111,7 +111,7 @@ fn every_kind_of_change_is_read_by_one_release_and_written_by_the_next() {
     for Kind { name, table, .. } in &kinds {
         assert!(tables.contains(&format!("- **{table}** (")), "{name}: there is no table {table}");
     }
-    let (current, writers) = (release(env!("CARGO_PKG_VERSION")), writers());
+    let (current, writers) = (parse_release(env!("CARGO_PKG_VERSION")), writers());
     let violations = violations(&kinds, current, &writers);
     assert!(violations.is_empty(), "{}", violations.join("\n"));
     // The search for writers works: it finds one of each kind that is written by now.

@@ -48,7 +48,7 @@ const BARE_VERBS: [&str; 12] = [
     "man",
 ];
 
-/// Endings that no option's name has: its value names the unit.
+/// Endings that no option's name may have: the value names the unit.
 const UNITS: [&str; 8] = ["-s", "-ms", "-kib", "-mib", "-gib", "-minutes", "-hours", "-days"];
 
 /// Subjects of commands that create something, and of the others.
@@ -113,16 +113,16 @@ fn commands_are_nouns_with_verbs_and_a_subject() {
         let subjects: Vec<String> =
             command.get_positionals().filter(|subject| !subject.is_hide_set()).map(value_name).collect();
         match path.as_slice() {
-            [verb] => assert!(BARE_VERBS.contains(&verb.as_str()), "{verb} is no verb of the installation"),
+            [verb] => assert!(BARE_VERBS.contains(&verb.as_str()), "{verb} is not a verb of the installation"),
             [noun, verb] => {
                 assert!(!noun.ends_with('s'), "{noun} is not singular");
-                assert!(VERBS.contains(&verb.as_str()), "{noun} {verb}: another verb");
+                assert!(VERBS.contains(&verb.as_str()), "{noun} {verb}: an unknown verb");
                 let known = if verb == "create" { NEW_SUBJECTS } else { SUBJECTS };
                 let is_known = subjects.iter().all(|subject| known.contains(&subject.as_str()));
                 assert!(subjects.len() <= 1 && is_known, "{noun} {verb} has the subjects {subjects:?}");
                 assert!(verb != "create" || subjects.len() == 1, "{noun} create has no subject");
             }
-            _ => panic!("{path:?} is no noun with a verb"),
+            _ => panic!("{path:?} is not a noun with a verb"),
         }
     }
 }
@@ -176,22 +176,22 @@ fn old_spellings_are_accepted_and_all_of_them_are_tried() {
         }
         for verb in noun.get_subcommands() {
             let of_verb = || tried.iter().filter(|(n, v, ..)| n == noun.get_name() && v == verb.get_name());
-            let mut expect = |is_tried: bool, name: &str| {
+            let mut require = |is_tried: bool, name: &str| {
                 if !is_tried {
                     missing.push(format!("{} {} {name}", noun.get_name(), verb.get_name()));
                 }
             };
             for alias in verb.get_all_aliases() {
-                expect(of_verb().any(|(_, _, words, _)| words[2] == alias), alias);
+                require(of_verb().any(|(_, _, words, _)| words[2] == alias), alias);
             }
             for argument in verb.get_arguments() {
                 for alias in argument.get_all_aliases().unwrap_or_default() {
                     let word = format!("--{alias}");
-                    expect(of_verb().any(|(_, _, words, _)| words.contains(&word.as_str())), &word);
+                    require(of_verb().any(|(_, _, words, _)| words.contains(&word.as_str())), &word);
                 }
                 if argument.is_hide_set() {
                     let id = argument.get_id().as_str();
-                    expect(of_verb().any(|(.., explicit)| explicit.iter().any(|known| known == id)), id);
+                    require(of_verb().any(|(.., explicit)| explicit.iter().any(|known| known == id)), id);
                 }
             }
         }

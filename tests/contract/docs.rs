@@ -1,4 +1,4 @@
-//! The document as it is served: for programs, and for people.
+//! The API document as it is served: as JSON for programs, and as pages for people.
 
 use reqwest::Method;
 use reqwest::header::CONTENT_TYPE;
@@ -7,7 +7,7 @@ use reqwest::{Client, Response};
 
 use crate::support::{Reply, TestApp};
 
-/// A browser without any token, that follows no redirect by itself.
+/// An HTTP client that has no token and follows no redirects.
 struct Browser {
     client: Client,
     base: String,
@@ -36,7 +36,7 @@ impl Browser {
 }
 
 #[actix_web::test]
-async fn the_document_is_served_to_everybody_as_it_is() {
+async fn the_document_is_served_unchanged_without_a_token() {
     let app = TestApp::shared().await;
     let reply = Reply::of(app.api.anonymous(Method::GET, "/api/v1/openapi.json")).await;
     assert_eq!(reply.status, 200);
@@ -46,7 +46,7 @@ async fn the_document_is_served_to_everybody_as_it_is() {
 }
 
 #[actix_web::test]
-async fn the_documentation_comes_from_the_service_alone() {
+async fn the_documentation_page_loads_nothing_from_other_hosts() {
     let app = TestApp::shared().await;
     let browser = Browser::of(&app);
     let redirect = browser.get("/docs").await;
@@ -70,15 +70,15 @@ async fn the_documentation_comes_from_the_service_alone() {
             other => panic!("the page loads a .{other}"),
         }
     }
-    let start = browser.file("/docs/swagger-initializer.js", "text/javascript").await;
-    assert!(start.contains(hotline::openapi::PATH), "{start}");
-    assert!(start.contains(r#""validatorUrl": "none""#), "a validator is asked: {start}");
-    assert!(!start.contains("://"), "somebody else is asked: {start}");
+    let initializer = browser.file("/docs/swagger-initializer.js", "text/javascript").await;
+    assert!(initializer.contains(hotline::openapi::PATH), "{initializer}");
+    assert!(initializer.contains(r#""validatorUrl": "none""#), "the page would call a validator: {initializer}");
+    assert!(!initializer.contains("://"), "the page would call another host: {initializer}");
     app.stop().await;
 }
 
 #[actix_web::test]
-async fn what_is_no_file_of_the_documentation_is_not_found() {
+async fn unknown_files_of_the_documentation_are_not_found() {
     let app = TestApp::shared().await;
     let browser = Browser::of(&app);
     for path in ["/docs/nothing", "/docs/nothing.js", "/docs/index.html/x", "/docs/..%2Fopenapi.json", "/docs/%00"] {

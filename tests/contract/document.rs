@@ -1,4 +1,4 @@
-//! The document: current, whole, and true to itself.
+//! The API document is up to date, complete and consistent.
 
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -35,10 +35,10 @@ fn walk(value: &Value, at: &str, visit: &mut impl FnMut(&str, &Map<String, Value
 }
 
 #[test]
-fn the_file_is_the_document() {
+fn openapi_json_is_up_to_date() {
     let file = Path::new(env!("CARGO_MANIFEST_DIR")).join("openapi.json");
     let written = std::fs::read_to_string(file).unwrap_or_default();
-    assert!(written == format!("{:#}\n", document()), "openapi.json is not what the code says: run `make openapi`");
+    assert!(written == format!("{:#}\n", document()), "openapi.json is out of date: run `make openapi`");
 }
 
 #[test]
@@ -49,7 +49,7 @@ fn the_panels_document_has_the_operations_of_the_api_and_its_own() {
         .filter_map(|(_, operation)| operation["operationId"].as_str())
         .collect();
     let mut ids = BTreeSet::new();
-    let mut open = Vec::new();
+    let mut unauthenticated = Vec::new();
     for (name, operation) in operations(&panel) {
         let id = operation["operationId"].as_str().expect("an id");
         assert!(ids.insert(id), "{name}: another operation has its id");
@@ -57,13 +57,13 @@ fn the_panels_document_has_the_operations_of_the_api_and_its_own() {
         assert!(operation["summary"].as_str().is_some_and(|text| !text.is_empty()), "{name}");
         assert!(operation["description"].as_str().is_some_and(|text| !text.is_empty()), "{name}");
         if operation["security"] == json!([]) {
-            open.push(id);
+            unauthenticated.push(id);
         } else {
             assert!(operation.get("security").is_none() && operation["responses"].get("401").is_some(), "{name}");
         }
     }
-    open.sort_unstable();
-    assert_eq!(open, ["getSignInOptions", "readLink", "requestReset", "signIn", "signOut", "useLink"]);
+    unauthenticated.sort_unstable();
+    assert_eq!(unauthenticated, ["getSignInOptions", "readLink", "requestReset", "signIn", "signOut", "useLink"]);
     let missing: Vec<_> = of_api.difference(&ids).collect();
     assert!(missing.is_empty(), "the panel lacks operations of the API: {missing:?}");
     // Every reference has a target.
@@ -77,7 +77,7 @@ fn the_panels_document_has_the_operations_of_the_api_and_its_own() {
 #[test]
 fn every_operation_says_what_a_caller_must_know() {
     let document = document();
-    assert!(document["security"].as_array().is_some_and(|ways| !ways.is_empty()), "the document requires no token");
+    assert!(document["security"].as_array().is_some_and(|list| !list.is_empty()), "the document requires no token");
     let mut ids = BTreeSet::new();
     for (name, operation) in operations(&document) {
         let text = |field: &str| operation[field].as_str().unwrap_or_default();
@@ -87,32 +87,32 @@ fn every_operation_says_what_a_caller_must_know() {
         let successes = successes.filter(|status| status.starts_with('2') || *status == "101");
         assert_eq!(successes.count(), 1, "{name}");
         let tag = operation["tags"][0].as_str().unwrap_or_default();
-        if BESIDE.contains(&tag) && operation.get("x-permission").is_none() {
-            // No company's token is needed: a visitor's, or none.
-            let ways = operation["security"].as_array().expect("a security of its own");
+        if TAGS_OUTSIDE_API.contains(&tag) && operation.get("x-permission").is_none() {
+            // It takes a visitor's token or none, never a company's.
+            let requirements = operation["security"].as_array().expect("a security of its own");
             let known = [json!([]), json!([{"visitor": []}]), json!([{"visitor": []}, {}])];
-            assert!(known.contains(&operation["security"]), "{name}: {ways:?}");
+            assert!(known.contains(&operation["security"]), "{name}: {requirements:?}");
             let path = name.split(' ').nth(1).unwrap_or_default();
             assert!(!path.starts_with("/api/"), "{name} is an operation of the API that needs no token");
             continue;
         }
-        // The security of all operations holds for this one: it sets none of its own.
+        // The security of the whole document applies.
         assert!(operation.get("security").is_none(), "{name} has a security of its own");
         let permission = &operation["x-permission"];
         let module = permission["module"].as_str().unwrap_or_default();
         assert!(hotline::web::admission::modules::MODULES.contains(&module), "{name}: {permission}");
         assert_eq!(permission["method"].as_str(), name.split(' ').next().map(str::to_uppercase).as_deref(), "{name}");
         for status in ["401", "403", "429", "500", "503"] {
-            assert!(operation["responses"].get(status).is_some(), "{name} says nothing of {status}");
+            assert!(operation["responses"].get(status).is_some(), "{name} does not document {status}");
         }
     }
 }
 
-/// The tags of what is served beside the API.
-const BESIDE: [&str; 3] = ["visitors", "hooks", "health"];
+/// The tags of what is served outside the API.
+const TAGS_OUTSIDE_API: [&str; 3] = ["visitors", "hooks", "health"];
 
 #[test]
-fn clients_find_which_operations_take_a_key_and_which_lists_have_cursors() {
+fn operations_that_take_an_idempotency_key_or_a_cursor_are_marked() {
     let document = document();
     let (mut keyed, mut paged) = (0, 0);
     for (name, operation) in operations(&document) {
@@ -134,15 +134,15 @@ fn clients_find_which_operations_take_a_key_and_which_lists_have_cursors() {
 }
 
 #[test]
-fn what_is_served_beside_the_api_is_in_the_document() {
+fn what_is_served_outside_the_api_is_in_the_document() {
     let document = document();
     let tags: BTreeSet<&str> =
         document["tags"].as_array().expect("tags").iter().filter_map(|tag| tag["name"].as_str()).collect();
     let listed: Vec<String> = operations(&document)
-        .filter(|(_, operation)| BESIDE.iter().any(|tag| operation["tags"][0] == *tag))
+        .filter(|(_, operation)| TAGS_OUTSIDE_API.iter().any(|tag| operation["tags"][0] == *tag))
         .map(|(name, _)| name)
         .collect();
-    assert!(BESIDE.iter().all(|tag| tags.contains(tag)), "{tags:?}");
+    assert!(TAGS_OUTSIDE_API.iter().all(|tag| tags.contains(tag)), "{tags:?}");
     assert_eq!(listed.len(), 16, "{listed:?}");
     // Every path that the metrics know is in a document, except the documents themselves and files.
     let paths = document["paths"].as_object().expect("paths");
@@ -173,7 +173,7 @@ fn every_id_of_a_path_is_a_parameter() {
 }
 
 #[test]
-fn every_reference_names_something() {
+fn every_reference_has_a_target_and_every_schema_a_reference() {
     let document = document();
     let mut used = BTreeSet::new();
     walk(&document, "#", &mut |_, object| {
@@ -227,20 +227,20 @@ fn is_shown(schemas: Schemas<'_>, schema: &Value) -> bool {
 #[test]
 fn every_field_shows_what_it_looks_like() {
     let document = document();
-    let mut bare = Vec::new();
+    let mut without_example = Vec::new();
     walk(&document, "#", &mut |at, object| {
         for (name, property) in object.get("properties").and_then(Value::as_object).into_iter().flatten() {
             if !is_shown(Schemas(&document), property) {
-                bare.push(format!("{at}/{name}"));
+                without_example.push(format!("{at}/{name}"));
             }
         }
         if object.get("in").is_some_and(|place| place == "query" || place == "path")
             && !is_shown(Schemas(&document), &object["schema"])
         {
-            bare.push(at.to_owned());
+            without_example.push(at.to_owned());
         }
     });
-    assert!(bare.is_empty(), "these have no example:\n{}", bare.join("\n"));
+    assert!(without_example.is_empty(), "these have no example:\n{}", without_example.join("\n"));
 }
 
 #[test]
@@ -256,18 +256,18 @@ fn every_schema_says_what_it_is() {
 const RESERVED: [&str; 5] = ["Error", "File", "Event", "ValidationError", "Response"];
 
 #[test]
-fn generators_of_clients_find_valid_names_and_no_combined_schemas() {
+fn client_generators_find_valid_names_and_no_combined_schemas() {
     let document = document();
     let schemas = document["components"]["schemas"].as_object().expect("schemas");
     for name in schemas.keys() {
-        assert!(!RESERVED.contains(&name.as_str()), "{name} is the name of something else");
-        assert!(name.chars().all(|character| character.is_ascii_alphanumeric()), "{name} is no name of a type");
+        assert!(!RESERVED.contains(&name.as_str()), "{name} is a reserved name");
+        assert!(name.chars().all(|character| character.is_ascii_alphanumeric()), "{name} is not a valid type name");
     }
     for (name, operation) in operations(&document) {
         let id = operation["operationId"].as_str().unwrap_or_default();
         let is_name = id.starts_with(|first: char| first.is_ascii_lowercase())
             && id.chars().all(|character| character.is_ascii_alphanumeric());
-        assert!(is_name, "{name}: {id:?} is no name of a function");
+        assert!(is_name, "{name}: {id:?} is not a valid function name");
         for content in operation["requestBody"]["content"].as_object().into_iter().flat_map(Map::values) {
             assert!(content["schema"].get("$ref").is_some(), "{name}: its body has no name");
         }
@@ -280,12 +280,12 @@ fn generators_of_clients_find_valid_names_and_no_combined_schemas() {
 }
 
 #[test]
-fn every_code_that_is_answered_is_in_the_enum() {
-    fn sources(folder: &Path, found: &mut BTreeSet<String>) {
+fn the_enum_has_exactly_the_error_codes_in_the_sources() {
+    fn find_codes(folder: &Path, found: &mut BTreeSet<String>) {
         for entry in std::fs::read_dir(folder).expect("a folder") {
             let path = entry.expect("an entry").path();
             if path.is_dir() {
-                sources(&path, found);
+                find_codes(&path, found);
             } else if path.extension().is_some_and(|ending| ending == "rs") {
                 let text = std::fs::read_to_string(&path).expect("text");
                 let codes = text.split("ERR_API_").skip(1).map(|rest| {
@@ -297,7 +297,7 @@ fn every_code_that_is_answered_is_in_the_enum() {
         }
     }
     let mut used = BTreeSet::new();
-    sources(&Path::new(env!("CARGO_MANIFEST_DIR")).join("src"), &mut used);
+    find_codes(&Path::new(env!("CARGO_MANIFEST_DIR")).join("src"), &mut used);
     let document = document();
     let listed = &document["components"]["schemas"]["ApiError"]["properties"]["error"]["properties"]["code"]["enum"];
     let listed: BTreeSet<String> =
@@ -324,10 +324,10 @@ fn what_is_always_sent_is_required() {
             }
         }
     }
-    let left_out = [
-        // Only of a row of a list.
+    let sometimes_left_out = [
+        // Only for a row of a list.
         "ChosenOption.description",
-        // Only of what a contact wrote.
+        // Only if a contact wrote the message.
         "EventMessage.contact",
         "EventMessage.reply",
         "EventMessage.ticket",
@@ -342,12 +342,12 @@ fn what_is_always_sent_is_required() {
         "MessageContent.referral",
         "MessageContent.reply",
         "MessageContent.story",
-        // One of a list by cursor, the other of a list by number.
+        // One in lists paged by cursor, the other in lists paged by number.
         "PageMeta.nextCursor",
         "PageMeta.page",
-        // Sent once, in the answer to the opening.
+        // Sent once, in the response that opens the session.
         "Session.token",
         "VisitorSession.token",
     ];
-    assert_eq!(optional, BTreeSet::from(left_out.map(str::to_owned)));
+    assert_eq!(optional, BTreeSet::from(sometimes_left_out.map(str::to_owned)));
 }

@@ -1,4 +1,4 @@
-//! What is served, against the list of endpoints the API promises.
+//! The endpoints that are served are those which the API promises (`endpoints.tsv`, `beyond.tsv`).
 
 use std::collections::BTreeMap;
 
@@ -26,7 +26,7 @@ type Endpoints = BTreeMap<(String, String), Promised>;
 fn promised() -> Endpoints {
     let lines = LIST.lines().skip(1).chain(BEYOND.lines().skip(1)).map(|line| {
         let [method, path, module, status, _summary] = line.split('\t').collect::<Vec<_>>()[..] else {
-            panic!("this line has not five columns: {line}")
+            panic!("this line does not have five columns: {line}")
         };
         let promised = Promised { module: module.to_owned(), status: status.parse().expect("a status") };
         ((method.to_owned(), path.to_owned()), promised)
@@ -41,7 +41,7 @@ fn operations() -> Vec<Operation> {
 #[test]
 fn the_list_names_every_endpoint_once() {
     let lines = |list: &str| list.lines().skip(1).filter(|line| !line.is_empty()).count();
-    assert_eq!(lines(LIST), 150, "endpoints.tsv has not the 150 endpoints of the contract");
+    assert_eq!(lines(LIST), 150, "endpoints.tsv does not have the 150 endpoints of the contract");
     assert_eq!(promised().len(), 150 + lines(BEYOND), "an endpoint is listed twice");
 }
 

@@ -16,8 +16,8 @@ fn read_table() -> BTreeMap<String, String> {
         PAGE.split("\n## What tells what\n").nth(1).and_then(|rest| rest.split("\n## ").next()).expect("the section");
     let rows = section.lines().filter(|line| line.starts_with('|')).skip(2);
     let cells = |line: &str| {
-        let (name, tells) = line.trim_matches('|').split_once('|').expect("two cells");
-        (name.trim().trim_matches('`').to_owned(), tells.trim().to_owned())
+        let (name, events) = line.trim_matches('|').split_once('|').expect("two cells");
+        (name.trim().trim_matches('`').to_owned(), events.trim().to_owned())
     };
     let rows: Vec<_> = rows.map(cells).collect();
     let table: BTreeMap<_, _> = rows.iter().cloned().collect();
@@ -35,17 +35,17 @@ fn every_operation_that_changes_something_has_its_events_or_a_reason() {
         .filter(|operation| operation.method != "GET" && !READING.contains(&operation.id.as_ref()))
         .map(|operation| operation.id.to_string())
         .collect();
-    // Two rows are no operations of the API.
+    // Two rows are not operations of the API.
     let documented: BTreeSet<String> =
         table.keys().filter(|name| !["by itself", "hotline channel"].contains(&name.as_str())).cloned().collect();
     assert_eq!(documented, changing, "docs/events.md does not have exactly the operations that change something");
     let mut found = BTreeSet::new();
-    for (name, tells) in &table {
-        if let Some(why) = tells.strip_prefix("nothing: ") {
+    for (name, events) in &table {
+        if let Some(why) = events.strip_prefix("nothing: ") {
             assert!(why.len() > 10, "{name} has no reason for having no events");
             continue;
         }
-        for kind in tells.split(", ") {
+        for kind in events.split(", ") {
             let word = kind.trim_matches('`');
             let kind: EventKind = word.parse().unwrap_or_else(|()| panic!("{name}: there is no event `{word}`"));
             found.insert(kind.as_str());

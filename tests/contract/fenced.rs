@@ -1,5 +1,5 @@
-//! Every write begins with the fence (decision 43), or is named here with the reason why it does no harm from a process
-//! whose life is over.
+//! Every write begins with the fence (decision 43), which fails once the life of the process is over, or is named here
+//! with the reason why it does no harm after that.
 //!
 //! The sessions of a process of a cluster are read-only except in transactions that begin with the fence: PostgreSQL
 //! refuses a write without it. Only a few pools may write without the fence: code that makes such a pool, or writes
@@ -12,7 +12,7 @@ use std::path::{Path, PathBuf};
 use proc_macro2::{Delimiter, TokenStream, TokenTree};
 
 const AT_THE_START: &str = "done before the life begins, by a process that has nothing in memory yet";
-const ALONE: &str = "of a process without a cluster, which has an epoch and no life";
+const STANDALONE: &str = "of a standalone process, which has an epoch and no life";
 const BY_HAND: &str = "of the command line, which has nothing in memory that could be stale";
 
 /// Functions that write through a pool without the fence, with the reason.
@@ -28,15 +28,15 @@ const HARMLESS: [(&str, &str, &str); 29] = [
     ),
     ("persistence/src/cluster/lives.rs", "forget_seals", "deletes only seals that were completed over a minute ago"),
     ("persistence/src/cluster/lives/reports.rs", "save_report", "changes the row of its life, which is gone with it"),
-    ("persistence/src/id_blocks.rs", "reserve", ALONE),
-    ("persistence/src/id_blocks.rs", "give_back", ALONE),
-    ("persistence/src/persister/ahead.rs", "begin", ALONE),
-    ("persistence/src/recovery.rs", "begin_direct", ALONE),
-    ("persistence/src/recovery.rs", "find_watermark", ALONE),
-    ("persistence/src/recovery.rs", "take_ownership", ALONE),
+    ("persistence/src/id_blocks.rs", "reserve", STANDALONE),
+    ("persistence/src/id_blocks.rs", "give_back", STANDALONE),
+    ("persistence/src/persister/ahead.rs", "begin", STANDALONE),
+    ("persistence/src/recovery.rs", "begin_direct", STANDALONE),
+    ("persistence/src/recovery.rs", "find_watermark", STANDALONE),
+    ("persistence/src/recovery.rs", "take_ownership", STANDALONE),
     ("persistence/src/tables/admins.rs", "insert", BY_HAND),
-    ("persistence/src/tables/channels/missing_keys.rs", "reconnect_readable", ALONE),
-    ("persistence/src/tables/channels/missing_keys.rs", "disconnect_unreadable", ALONE),
+    ("persistence/src/tables/channels/missing_keys.rs", "reconnect_readable", STANDALONE),
+    ("persistence/src/tables/channels/missing_keys.rs", "disconnect_unreadable", STANDALONE),
     ("persistence/src/tables/channels/reseal.rs", "reseal", BY_HAND),
     ("persistence/src/tables/companies.rs", "insert", BY_HAND),
     ("persistence/src/tables/installation_keys.rs", "reseal", BY_HAND),
@@ -47,22 +47,22 @@ const HARMLESS: [(&str, &str, &str); 29] = [
     ("persistence/src/tables/secret_keys.rs", "rotate", BY_HAND),
     ("persistence/src/tables/tokens.rs", "revoke", BY_HAND),
     ("persistence/src/tables/tokens.rs", "rotate", BY_HAND),
-    ("persistence/src/tables/webhooks/missing_keys.rs", "disable_unreadable", ALONE),
-    ("persistence/src/tables/webhooks/missing_keys.rs", "enable_readable", ALONE),
+    ("persistence/src/tables/webhooks/missing_keys.rs", "disable_unreadable", STANDALONE),
+    ("persistence/src/tables/webhooks/missing_keys.rs", "enable_readable", STANDALONE),
     ("persistence/src/tables/webhooks/mod.rs", "reseal", BY_HAND),
 ];
 
 /// Files that make connections which may write without the fence, or that let others write.
 const MAKERS: [(&str, &str, &str); 10] = [
     ("persistence/src/cluster/lives.rs", "begin read write", "the fence itself"),
-    ("persistence/src/migration/mod.rs", "transaction_read_only", "asks whether it is"),
-    ("persistence/src/pool.rs", "transaction_read_only", "what makes them read-only"),
-    ("persistence/src/requirements.rs", "transaction_read_only", "asks whether they are"),
-    ("persistence/src/store/open.rs", "connect_housekeeping", "at the start; read-only from the life on"),
-    ("persistence/src/store/open.rs", "connect_member", "of the life's own rows: what it writes is above"),
-    ("persistence/src/store/open.rs", "connect_replay", ALONE),
-    ("persistence/src/store/open.rs", "connect_shared_writer", "the persister's"),
-    ("persistence/src/store/open.rs", "connect_writer", ALONE),
+    ("persistence/src/migration/mod.rs", "transaction_read_only", "checks whether a session is read-only"),
+    ("persistence/src/pool.rs", "transaction_read_only", "makes sessions read-only"),
+    ("persistence/src/requirements.rs", "transaction_read_only", "checks whether sessions are read-only"),
+    ("persistence/src/store/open.rs", "connect_housekeeping", "at the start; read-only once the life has begun"),
+    ("persistence/src/store/open.rs", "connect_member", "for the life's own rows: its writes are listed above"),
+    ("persistence/src/store/open.rs", "connect_replay", STANDALONE),
+    ("persistence/src/store/open.rs", "connect_shared_writer", "for the persister"),
+    ("persistence/src/store/open.rs", "connect_writer", STANDALONE),
     ("src/cli/database.rs", "pool::connect", BY_HAND),
 ];
 
@@ -82,7 +82,7 @@ fn whatever_writes_without_the_fence_is_named_with_its_reason() {
         // The command line has nothing in memory that could be stale.
         let unfenced = found.unfenced.into_iter().filter(|_| !file.starts_with("src/cli/"));
         writers.extend(unfenced.map(|name| (file.clone(), name)));
-        // The definition of such a function is no use of it.
+        // The definition of such a function is not a use of it.
         let is_defined = |word: &str| file == "persistence/src/pool.rs" && CONNECT_FUNCTIONS.contains(&word);
         makers.extend(found.makers.into_iter().filter(|word| !is_defined(word)).map(|word| (file.clone(), word)));
     }
@@ -155,7 +155,7 @@ impl Found {
         let tokens: Vec<TokenTree> = stream.into_iter().collect();
         let mut at = 0;
         while at < tokens.len() {
-            if is_of_tests(&tokens, at) {
+            if is_test_only(&tokens, at) {
                 at += tokens[at..].iter().take_while(|token| !is_end(token)).count() + 1;
                 continue;
             }
@@ -184,8 +184,8 @@ impl Found {
     }
 
     fn read_function(&mut self, signature: &[TokenTree], body: TokenStream) {
-        let signature = plain(&signature.iter().cloned().collect());
-        let words = plain(&body);
+        let signature = spaced(&signature.iter().cloned().collect());
+        let words = spaced(&body);
         self.find_write_modes(body.clone());
         let mut texts = Vec::new();
         literals(body, &mut texts);
@@ -210,9 +210,9 @@ impl Found {
 }
 
 /// Whether the item at this place is only for tests.
-fn is_of_tests(tokens: &[TokenTree], at: usize) -> bool {
+fn is_test_only(tokens: &[TokenTree], at: usize) -> bool {
     matches!(&tokens[at], TokenTree::Punct(sign) if sign.as_char() == '#')
-        && matches!(tokens.get(at + 1), Some(TokenTree::Group(group)) if plain(&group.stream()).trim() == "cfg ( test )")
+        && matches!(tokens.get(at + 1), Some(TokenTree::Group(group)) if spaced(&group.stream()).trim() == "cfg ( test )")
 }
 
 /// Whether an item ends here, with its body or without one.
@@ -224,8 +224,8 @@ fn is_end(token: &TokenTree) -> bool {
     }
 }
 
-/// Every token, with blanks between and around them.
-fn plain(stream: &TokenStream) -> String {
+/// Every token, with spaces between and around them; a literal is `_`.
+fn spaced(stream: &TokenStream) -> String {
     fn write(stream: TokenStream, text: &mut String) {
         for token in stream {
             match token {
@@ -241,7 +241,7 @@ fn plain(stream: &TokenStream) -> String {
                     write(group.stream(), text);
                     text.push_str(close);
                 }
-                // A text is no code.
+                // The content of a literal is not code.
                 TokenTree::Literal(_) => text.push('_'),
                 token => text.push_str(&token.to_string()),
             }
@@ -253,7 +253,7 @@ fn plain(stream: &TokenStream) -> String {
     text
 }
 
-/// Every text in quotes, with one blank between its words.
+/// Every text in quotes, with one space between its words.
 fn literals(stream: TokenStream, texts: &mut Vec<String>) {
     for token in stream {
         match token {
@@ -288,7 +288,7 @@ fn may_write(text: &str) -> bool {
     updates || BEGINNINGS.iter().any(|beginning| text.contains(beginning))
 }
 
-/// The code of services and of the command line, by its path; without that of tests.
+/// The source files of the services and of the command line, with their paths; without modules of tests.
 pub fn sources() -> Vec<(String, String)> {
     let root = PathBuf::from(env!("CARGO_MANIFEST_DIR"));
     let mut found = Vec::new();
@@ -303,8 +303,8 @@ fn collect(folder: &Path, root: &Path, found: &mut Vec<(String, String)>) {
     for entry in fs::read_dir(folder).expect("a folder of sources") {
         let path = entry.expect("an entry").path();
         let name = path.strip_prefix(root).expect("below the root").to_string_lossy().into_owned();
-        let is_of_tests = path.file_stem().is_some_and(|stem| stem == "tests");
-        if is_of_tests {
+        let is_test_module = path.file_stem().is_some_and(|stem| stem == "tests");
+        if is_test_module {
             continue;
         }
         if path.is_dir() {

@@ -1,4 +1,4 @@
-//! The image is built of what cargo needs: the Dockerfile copies all of it, and the ignore file leaves it in the
+//! The image's build has all that cargo needs: the Dockerfile copies it, and the ignore file leaves it in the build
 //! context.
 
 use std::collections::BTreeSet;
@@ -7,7 +7,7 @@ use std::path::{Component, Path, PathBuf};
 use toml::{Table, Value};
 
 use crate::floors::CRATES;
-use crate::reasons::sources;
+use crate::reasons::collect_sources;
 
 const DOCKERFILE: &str = "packaging/docker/Dockerfile";
 
@@ -26,18 +26,18 @@ fn read(path: impl AsRef<Path>) -> String {
 }
 
 /// The path without `.` and `..`, from the root of the repository.
-fn plain(path: &Path) -> PathBuf {
-    let mut plain = PathBuf::new();
+fn normalized(path: &Path) -> PathBuf {
+    let mut normalized = PathBuf::new();
     for part in path.components() {
         match part {
             Component::CurDir => {}
             Component::ParentDir => {
-                plain.pop();
+                normalized.pop();
             }
-            part => plain.push(part),
+            part => normalized.push(part),
         }
     }
-    plain
+    normalized
 }
 
 /// What the manifest of a crate names or cargo finds beside it: its build script and its targets.
@@ -60,14 +60,14 @@ fn manifest_paths(folder: &Path) -> BTreeSet<PathBuf> {
 /// The files that the sources of a crate embed.
 fn embedded(krate: &str) -> BTreeSet<PathBuf> {
     let (mut files, mut found) = (Vec::new(), BTreeSet::new());
-    sources(&root().join(krate), &mut files);
+    collect_sources(&root().join(krate), &mut files);
     let manifest = Path::new(krate).parent().expect("the folder of its manifest");
     for file in files {
         let text = std::fs::read_to_string(&file).expect("a file");
         let folder = file.strip_prefix(root()).expect("below the root").parent().expect("its folder").to_owned();
         let paths_after = |start: &str, folder: &Path| -> Vec<PathBuf> {
             let paths = text.split(start).skip(1).filter_map(|rest| rest.split('"').next());
-            paths.map(|path| plain(&folder.join(path))).collect()
+            paths.map(|path| normalized(&folder.join(path))).collect()
         };
         EMBEDS.iter().for_each(|start| found.extend(paths_after(start, &folder)));
         found.extend(paths_after(MIGRATIONS, manifest));
@@ -109,9 +109,9 @@ fn is_in_context(ignored: &str, path: &Path) -> bool {
 }
 
 #[test]
-fn the_image_is_built_of_all_that_cargo_needs() {
+fn the_build_of_the_image_has_all_that_cargo_needs() {
     let dockerfile = read(DOCKERFILE);
-    // A comment is before the first stage.
+    // Only a comment precedes the first stage.
     let copied = copied(dockerfile.split_once("\nFROM ").expect("a stage").1);
     let ignored = read(format!("{DOCKERFILE}.dockerignore"));
     let needed = needed();
@@ -134,7 +134,7 @@ fn the_image_has_the_programs_of_a_backup() {
     let server = compose.split_once("image: postgres:").and_then(|(_, rest)| rest.split('.').next());
     let server: u32 = server.and_then(|major| major.parse().ok()).expect("its version");
     assert!(client >= server, "pg_dump {client} cannot back up PostgreSQL {server}");
-    // The volume belongs to the user of the image, as the folder does.
+    // A new volume takes its owner from the image's folder, if both have the same path.
     for (file, text) in [(DOCKERFILE, image), ("packaging/docker/compose.yml", compose.as_str())] {
         assert!(text.contains("/var/backups/hotline"), "{file}");
     }

@@ -1,5 +1,5 @@
-//! The contract: the API document, what it says of the service, and the list of endpoints.
-#![allow(clippy::expect_used, clippy::panic)] // A test that meets the unexpected fails loudly.
+//! Tests that the service, its documents and its sources agree with each other.
+#![allow(clippy::expect_used, clippy::panic)] // A failed expectation must fail the test.
 
 #[path = "../support/mod.rs"]
 mod support;

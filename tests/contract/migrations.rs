@@ -1,4 +1,4 @@
-//! A database has the schema of this release once it is migrated, and is refused if its schema is another one.
+//! A database has the schema of this release once it is migrated, and is refused if its schema differs.
 
 use chrono::{DateTime, Utc};
 use hotline_persistence::{Error, pool, schema};
@@ -26,13 +26,13 @@ async fn a_new_database_has_every_migration_and_the_name_of_the_release() {
     let database = TestDatabase::create().await;
     pool::migrate(&database.db).await.expect("migrate");
     let checksums: Vec<_> =
-        read_migrations(&database.db).await.into_iter().map(|(version, sum, _)| (version, sum)).collect();
+        read_migrations(&database.db).await.into_iter().map(|(version, checksum, _)| (version, checksum)).collect();
     assert_eq!(checksums, schema::checksums());
     let versions: Vec<i64> = checksums.iter().map(|(version, _)| *version).collect();
     assert_eq!(versions[0], 1, "the baseline is the first");
     let (least, release): (i64, String) =
         sqlx::query_as("select least, release from schema_needs").fetch_one(&database.db).await.expect("its needs");
-    assert!(versions.contains(&least), "{least} is no migration of this release");
+    assert!(versions.contains(&least), "{least} is not a migration of this release");
     assert_eq!(release, env!("CARGO_PKG_VERSION"));
     database.drop().await;
 }
@@ -75,9 +75,9 @@ async fn a_database_with_another_checksum_of_a_migration_is_refused_and_left_as_
         assert!(matches!(error, Error::Migrate(MigrateError::VersionMismatch(found)) if found == version), "{error}");
         assert!(error.to_string().contains(&version.to_string()), "{error}");
         assert_eq!(read_migrations(db).await, before);
-        let same = schema::checksums().into_iter().find(|(number, _)| *number == version).expect("its checksum").1;
-        let back = "update _sqlx_migrations set checksum = $2 where version = $1";
-        sqlx::query(back).bind(version).bind(same).execute(db).await.expect("the checksum");
+        let original = schema::checksums().into_iter().find(|(number, _)| *number == version).expect("its checksum").1;
+        let restore = "update _sqlx_migrations set checksum = $2 where version = $1";
+        sqlx::query(restore).bind(version).bind(original).execute(db).await.expect("the checksum");
     }
     pool::migrate(db).await.expect("it is the schema again");
     database.drop().await;
@@ -97,7 +97,7 @@ async fn additions_of_a_newer_release_stay() {
     let before = read_migrations(db).await;
     pool::migrate(db).await.expect("this release may serve it");
     assert_eq!(read_migrations(db).await, before);
-    let tag_and_release: (bool, String) = sqlx::query_as(
+    let has_column_and_release: (bool, String) = sqlx::query_as(
         "select exists (select from information_schema.columns where table_name = 'tags' and column_name = 'later'),
              release
          from schema_needs",
@@ -105,7 +105,7 @@ async fn additions_of_a_newer_release_stay() {
     .fetch_one(db)
     .await
     .expect("the column and the release");
-    assert_eq!(tag_and_release, (true, "9.1.0".to_owned()));
+    assert_eq!(has_column_and_release, (true, "9.1.0".to_owned()));
 
     sqlx::query("update schema_needs set least = $1")
         .bind(schema::newest_migration() + 1)

@@ -12,7 +12,7 @@ use crate::support::process::hotline as hotline_command;
 use crate::written::own_options;
 
 /// The options whose values the package sets.
-const SET: [(&str, &str); 1] = [("data-dir", "/var/lib/hotline")];
+const PACKAGE_VALUES: [(&str, &str); 1] = [("data-dir", "/var/lib/hotline")];
 
 /// How wide a line is at most, if its words allow it.
 const WIDTH: usize = 100;
@@ -47,7 +47,7 @@ fn is_bare(parser: &ValueParser) -> bool {
 /// The option as a line, and whether it is a default that the service would read.
 fn line(option: &Arg) -> (String, bool) {
     let long = option.get_long().expect("options have names");
-    let set = SET.iter().find(|(name, _)| *name == long).map(|(_, value)| (*value).to_owned());
+    let set = PACKAGE_VALUES.iter().find(|(name, _)| *name == long).map(|(_, value)| (*value).to_owned());
     let defaults: Vec<_> =
         option.get_default_values().iter().map(|value| value.to_string_lossy().into_owned()).collect();
     let names = option.get_value_names().unwrap_or_default();
@@ -97,7 +97,7 @@ fn the_packages_file_explains_every_option() {
         return;
     }
     let written = std::fs::read_to_string(configuration_path()).unwrap_or_default();
-    assert!(written == expected, "packaging/hotline.toml is not what --help says: run `make configuration`");
+    assert!(written == expected, "packaging/hotline.toml differs from --help: run `make configuration`");
     let cli = hotline::cli::command();
     assert!(options(&cli).len() > 40, "few options are found");
 }
@@ -110,7 +110,7 @@ fn each_default_of_the_packages_file_is_read_by_the_service() {
     let folder = tempfile::tempdir().expect("a folder");
     let file = folder.path().join("hotline.toml");
     std::fs::write(&file, defaults).expect("written");
-    // The simplest command: each of them reads the file, and refuses a key or a value that it does not know.
+    // Any command would do: each of them reads the file, and refuses a key or a value that it does not know.
     let read = hotline_command().args(["completions", "bash", "--config"]).arg(&file).output().expect("hotline runs");
     assert!(read.status.success(), "{}", String::from_utf8_lossy(&read.stderr));
     std::fs::write(&file, "idle_after = \"never\"\n").expect("written");

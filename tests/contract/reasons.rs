@@ -22,10 +22,10 @@ const ELSEWHERE: [&str; 9] = [
     "src/panel/channels/secret.rs",
 ];
 
-pub fn sources(folder: &Path, found: &mut Vec<PathBuf>) {
+pub fn collect_sources(folder: &Path, found: &mut Vec<PathBuf>) {
     for entry in std::fs::read_dir(folder).expect("a folder").map(|entry| entry.expect("an entry").path()) {
         if entry.is_dir() {
-            sources(&entry, found);
+            collect_sources(&entry, found);
         } else if entry.extension().is_some_and(|extension| extension == "rs") {
             found.push(entry);
         }
@@ -41,7 +41,7 @@ pub fn texts(source: &str) -> Vec<String> {
     let mut characters = code.chars().peekable();
     let mut before = ' ';
     while let Some(character) = characters.next() {
-        // The character `"` is no text.
+        // The character literal `'"'` does not begin a text.
         if character == '"' && before != '\'' {
             let mut text = String::new();
             while let Some(character) = characters.next() {
@@ -75,7 +75,7 @@ fn every_reason_in_the_code_has_a_code() {
     let root = Path::new(env!("CARGO_MANIFEST_DIR"));
     let mut files = Vec::new();
     for folder in ["src/api", "src/panel", "src/templates", "src/visitors", "src/web", "src/webhooks", "actors/src"] {
-        sources(&root.join(folder), &mut files);
+        collect_sources(&root.join(folder), &mut files);
     }
     files.extend(["persistence/src/amount.rs", "persistence/src/password.rs"].map(|file| root.join(file)));
     let (mut seen, mut without_code) = (0, Vec::new());

@@ -14,8 +14,8 @@ const NOT_SHOWN: [(&str, &str, &str); 7] = [
     ("contact_custom_field_values", "contact_id", "a part of the contact"),
     ("contact_tags", "contact_id", "a part of the contact"),
     ("queue_users", "user_id", "a part of the user: a queue does not show who works there"),
-    ("tickets", "contact_id", "go with their contact"),
-    ("webchat_sessions", "contact_id", "go with their contact"),
+    ("tickets", "contact_id", "deleted with their contact"),
+    ("webchat_sessions", "contact_id", "deleted with their contact"),
 ];
 
 /// A table, its column, and the table that it refers to.
@@ -60,10 +60,10 @@ async fn every_reference_to_a_record_that_can_be_deleted_is_in_its_cascade_or_ha
     assert!(at_once.is_subset(&keys), "a reference that is removed at once has no foreign key: {at_once:?}, {keys:?}");
     for (table, column, _) in NOT_SHOWN {
         let is_there = keys.iter().any(|(holder, reference, _)| holder == table && reference == column);
-        assert!(is_there, "{table}.{column} is no foreign key any more");
+        assert!(is_there, "{table}.{column} is no longer a foreign key");
     }
-    // References that are removed in steps are checked by triggers, of new rows and of changed ones, in the right
-    // table.
+    // References that are removed in steps have triggers, for new rows and for changed ones, which look for the record
+    // in the right table.
     let triggers: Vec<(String, String, String)> = sqlx::query_as(
         "select t.tgrelid::regclass::text, t.tgname::text, p.prosrc from pg_trigger t join pg_proc p on p.oid = t.tgfoid
          where t.tgname like 'refers\\_%'",

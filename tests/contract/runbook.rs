@@ -12,7 +12,7 @@ const RULES: &str = "packaging/prometheus/hotline.rules.yml";
 const RUNBOOK: &str = "docs/operate/runbook.md";
 
 /// Metrics that Prometheus makes itself.
-const OF_PROMETHEUS: [&str; 1] = ["up"];
+const PROMETHEUS_METRICS: [&str; 1] = ["up"];
 
 fn read(path: &str) -> String {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join(path);
@@ -65,10 +65,10 @@ fn every_metric_of_the_alert_rules_is_documented() {
     assert!(expressions.len() > 20, "{expressions:?}");
     for expression in expressions {
         let used = names(&expression);
-        assert!(!used.is_empty() || OF_PROMETHEUS.iter().any(|name| expression.starts_with(name)), "{expression}");
+        assert!(!used.is_empty() || PROMETHEUS_METRICS.iter().any(|name| expression.starts_with(name)), "{expression}");
         let unknown: Vec<_> = used.difference(&documented).collect();
         assert!(unknown.is_empty(), "{expression}: {unknown:?}");
-        // A label of a condition that never holds would never alert.
+        // With a condition that does not exist, it would never alert.
         for label in expression.split("condition=\"").skip(1).filter_map(|rest| rest.split('"').next()) {
             assert!(Condition::ALL.iter().any(|condition| condition.name() == label), "{expression}");
         }
@@ -101,13 +101,13 @@ fn every_alert_and_every_condition_has_a_row_in_the_runbook() {
     for condition in Condition::ALL {
         assert!(lines.iter().any(|line| line == condition.message()), "no row for: {}", condition.message());
         let expression = match condition {
-            // Names the process that is not reached.
+            // Its metric names the process that is not reached.
             Condition::Peer => "hotline_cluster_peer_reachable == 0".to_owned(),
             condition => format!("hotline_condition{{condition=\"{}\"}} == 1", condition.name()),
         };
         assert!(expressions.contains(&expression), "no alert for {}", condition.name());
     }
-    // What a row refers to is an alert.
+    // Every alert that a row refers to exists.
     for name in runbook.split('`').skip(1).step_by(2).filter(|code| code.starts_with("Hotline") && !code.contains(' '))
     {
         assert!(alerts.iter().any(|alert| alert == name), "{name} is not an alert");
@@ -152,7 +152,7 @@ fn each_fault_has_a_test_and_the_log_line_of_its_row_in_the_runbook() {
 }
 
 #[test]
-fn the_documents_of_the_alerts_have_the_conditions_of_the_code() {
+fn the_page_of_the_metrics_lists_every_condition() {
     let metrics = read("docs/metrics.md");
     let row = metrics.lines().find(|line| line.contains("hotline_condition{condition}")).expect("its row");
     for condition in Condition::ALL {

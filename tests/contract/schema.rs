@@ -1,9 +1,9 @@
-//! As much of JSON Schema as the API document uses, to check answers and examples with it.
+//! Checks answers and examples against the API document's schemas, with as much of JSON Schema as these use.
 
 use chrono::DateTime;
 use serde_json::Value;
 
-/// The API document, whose schemas are checked against.
+/// The API document, against whose schemas values are checked.
 #[derive(Clone, Copy)]
 pub struct Schemas<'a>(pub &'a Value);
 
@@ -39,15 +39,15 @@ impl<'a> Schemas<'a> {
     }
 
     fn check(self, schema: &'a Value, value: &Value, at: &str, errors: &mut Vec<String>) {
-        let keywords = schema.as_object().unwrap_or_else(|| panic!("{at}: this is no schema: {schema}"));
+        let keywords = schema.as_object().unwrap_or_else(|| panic!("{at}: this is not a schema: {schema}"));
         let mut wrong = |text: String| errors.push(format!("{at}: {text}: {value}"));
         for (keyword, wanted) in keywords {
             match keyword.as_str() {
                 "type" if !is_of_type(wanted, value) => wrong(format!("is not {wanted}")),
-                "enum" if !wanted.as_array().expect("a list").contains(value) => wrong(format!("is none of {wanted}")),
-                "format" if !has_format(wanted, value) => wrong(format!("is no {wanted}")),
-                "minLength" | "maxLength" | "minItems" | "maxItems" if !is_within(keyword, wanted, value) => {
-                    wrong(format!("has not {keyword} {wanted}"));
+                "enum" if !wanted.as_array().expect("a list").contains(value) => wrong(format!("is not in {wanted}")),
+                "format" if !has_format(wanted, value) => wrong(format!("does not have the format {wanted}")),
+                "minLength" | "maxLength" | "minItems" | "maxItems" if !has_allowed_size(keyword, wanted, value) => {
+                    wrong(format!("violates {keyword} {wanted}"));
                 }
                 "required" => {
                     let names = wanted.as_array().expect("a list").iter().filter_map(Value::as_str);
@@ -81,8 +81,8 @@ impl<'a> Schemas<'a> {
         if let Some(reference) = schema.get("$ref").and_then(Value::as_str) {
             self.check(self.target(reference), value, at, errors);
         }
-        for all in schema.get("allOf").into_iter().flat_map(|all| self.branches(all)) {
-            self.check(all, value, at, errors);
+        for branch in schema.get("allOf").into_iter().flat_map(|all| self.branches(all)) {
+            self.check(branch, value, at, errors);
         }
         for (name, property) in schema.get("properties").and_then(Value::as_object).into_iter().flatten() {
             if let Some(value) = value.get(name) {
@@ -129,7 +129,7 @@ fn is_of_type(wanted: &Value, value: &Value) -> bool {
         "string" => value.is_string(),
         "array" => value.is_array(),
         "object" => value.is_object(),
-        unknown => panic!("{unknown} is no type"),
+        unknown => panic!("{unknown} is not a type"),
     })
 }
 
@@ -155,7 +155,7 @@ fn is_in_range(keyword: &str, wanted: &Value, number: f64) -> bool {
     }
 }
 
-fn is_within(keyword: &str, wanted: &Value, value: &Value) -> bool {
+fn has_allowed_size(keyword: &str, wanted: &Value, value: &Value) -> bool {
     let limit = usize::try_from(wanted.as_u64().expect("a number")).expect("a size");
     let size = match (keyword.ends_with("Length"), value) {
         (true, Value::String(text)) => text.chars().count(),

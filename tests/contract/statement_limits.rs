@@ -64,7 +64,7 @@ fn a_wait_for_a_statement_has_a_limit() {
     }
     assert!(unlimited.is_empty(), "waits without a limit, in:\n{}", unlimited.join("\n"));
     let unused: Vec<_> = UNLIMITED.iter().zip(is_used).filter(|(_, is_used)| !is_used).collect();
-    assert!(unused.is_empty(), "entries of this file for nothing: {unused:#?}");
+    assert!(unused.is_empty(), "unused entries of this file: {unused:#?}");
 }
 
 #[test]
@@ -112,13 +112,13 @@ struct Waits {
 
 impl<'a> Visit<'a> for Waits {
     fn visit_item_mod(&mut self, item: &'a ItemMod) {
-        if !is_of_tests(&item.attrs) {
+        if !is_test_only(&item.attrs) {
             visit::visit_item_mod(self, item);
         }
     }
 
     fn visit_item_fn(&mut self, item: &'a ItemFn) {
-        if !is_of_tests(&item.attrs) && !returns_sqlx_error(&item.sig) {
+        if !is_test_only(&item.attrs) && !returns_sqlx_error(&item.sig) {
             self.enclosing.push(item.sig.ident.to_string());
             visit::visit_item_fn(self, item);
             self.enclosing.pop();
@@ -126,7 +126,7 @@ impl<'a> Visit<'a> for Waits {
     }
 
     fn visit_impl_item_fn(&mut self, item: &'a ImplItemFn) {
-        if !is_of_tests(&item.attrs) && !returns_sqlx_error(&item.sig) {
+        if !is_test_only(&item.attrs) && !returns_sqlx_error(&item.sig) {
             self.enclosing.push(item.sig.ident.to_string());
             visit::visit_impl_item_fn(self, item);
             self.enclosing.pop();
@@ -134,9 +134,9 @@ impl<'a> Visit<'a> for Waits {
     }
 
     fn visit_expr_call(&mut self, call: &'a ExprCall) {
-        let limits = matches!(&*call.func, Expr::Path(function)
+        let is_limited = matches!(&*call.func, Expr::Path(function)
             if function.path.segments.last().is_some_and(|name| LIMITS.iter().any(|limit| name.ident == limit)));
-        if !limits {
+        if !is_limited {
             visit::visit_expr_call(self, call);
         }
     }
@@ -151,7 +151,7 @@ impl<'a> Visit<'a> for Waits {
     }
 }
 
-fn is_of_tests(attributes: &[Attribute]) -> bool {
+fn is_test_only(attributes: &[Attribute]) -> bool {
     let is_test = |path: Path| path.is_ident("test");
     attributes.iter().any(|attribute| attribute.path().is_ident("cfg") && attribute.parse_args().is_ok_and(is_test))
 }

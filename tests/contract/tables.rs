@@ -1,4 +1,4 @@
-//! The tables are those of `docs/schema.md`, a company stays in its slot, and unique names differ in their looks.
+//! The tables are those of `docs/schema.md`, a company stays in its slot, and no two unique names look the same.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
@@ -34,7 +34,7 @@ fn documented_tables() -> BTreeMap<String, Shape> {
             key: key.split(", ").map(str::to_owned).collect(),
             columns: columns.split('`').skip(1).step_by(2).map(str::to_owned).collect(),
         };
-        assert!(tables.insert(name.to_owned(), shape).is_none(), "{name} is there twice");
+        assert!(tables.insert(name.to_owned(), shape).is_none(), "{name} is listed twice");
     }
     tables
 }
@@ -75,7 +75,7 @@ async fn the_page_of_the_schema_has_every_table_with_its_key_and_its_columns() {
             wrong.push(format!("{name}: the database has {:?},\n  the page {:?}", tables.get(name), written.get(name)));
         }
     }
-    assert!(wrong.is_empty(), "docs/schema.md is not what the migrations make:\n{}", wrong.join("\n"));
+    assert!(wrong.is_empty(), "docs/schema.md differs from what the migrations create:\n{}", wrong.join("\n"));
     database.drop().await;
 }
 

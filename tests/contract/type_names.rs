@@ -1,8 +1,8 @@
-//! A name of a type means one thing in a crate.
+//! The name of a type means one thing in a crate.
 
 use crate::floors::{CRATES, Sources};
 
-/// Names of types that may be defined once in each module, because they mean the same in all. There are ten at most.
+/// Names of types that may be defined once in each module, because they mean the same in all. Keep them to ten.
 const CONVENTIONAL: [&str; 6] = ["Command", "Create", "Filters", "Inner", "Options", "Row"];
 
 /// The types that several files define, with their files.
@@ -31,7 +31,7 @@ fn a_conventional_name_is_in_use() {
 }
 
 #[test]
-fn a_second_type_of_a_name_is_found() {
+fn a_second_type_with_the_same_name_is_found() {
     let found = |a: &str, b: &str| {
         let files = [("lib.rs", "mod a; mod b;"), ("a.rs", a), ("b.rs", b)];
         collisions(&Sources::of(files.into_iter()))

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use clap::Command;
 use serde_json::Value;
 
-use crate::reasons::{sources, texts};
+use crate::reasons::{collect_sources, texts};
 
 /// Words of a private dialect, and the usual ones.
 const WORDS: &[(&str, &str)] = &[
@@ -84,7 +84,7 @@ const WORDS: &[(&str, &str)] = &[
 /// Where one of them is right, and why.
 const EXEMPT: &[(&str, &str)] = &[("410 Gone", "the name of the HTTP status")];
 
-/// What texts of the code begin with that are statements of SQL, or parts of them, instead of messages.
+/// The beginnings of texts in the code that are SQL statements or parts of them, not messages.
 const STATEMENTS: &[&str] = &[
     "alter ",
     "and ",
@@ -141,7 +141,7 @@ fn plain(text: &str) -> String {
 }
 
 /// The words in a text that users should not read, with the usual ones.
-fn dialect(text: &str) -> Vec<String> {
+fn dialect_words(text: &str) -> Vec<String> {
     let text = plain(text);
     let found = WORDS.iter().filter(|(word, _)| text.contains(&format!(" {word} ")));
     found.map(|(word, usual)| format!("`{word}` ({usual})")).collect()
@@ -192,7 +192,7 @@ fn is_statement(text: &str) -> bool {
 fn collect_messages(found: &mut Vec<Found>) {
     let mut files = Vec::new();
     for folder in ["src", "actors/src", "persistence/src", "persistence/postgres/src"] {
-        sources(&root().join(folder), &mut files);
+        collect_sources(&root().join(folder), &mut files);
     }
     for file in files {
         let place = file.strip_prefix(root()).expect("below the root").display().to_string();
@@ -211,7 +211,7 @@ fn collect_files(folder: &Path, found: &mut Vec<PathBuf>) {
     }
 }
 
-/// The texts of the pages: of scripts what is in quotation marks on one line, of a page what is between its tags.
+/// The texts of the pages: in scripts, what is in quotation marks on one line; in HTML, what is between tags.
 fn collect_pages(found: &mut Vec<Found>) {
     let mut all = Vec::new();
     PAGES.iter().for_each(|folder| collect_files(&root().join(folder), &mut all));
@@ -248,7 +248,7 @@ fn users_read_standard_words() {
     assert!(described > 1000 && in_code > 500 && in_pages > 500, "{described}, {in_code} and {in_pages} texts");
     let mut wrong: Vec<String> = found
         .into_iter()
-        .map(|(place, text)| (place, dialect(&text), text))
+        .map(|(place, text)| (place, dialect_words(&text), text))
         .filter(|(_, words, _)| !words.is_empty())
         .map(|(place, words, text)| format!("{place}: {}: {text}", words.join(", ")))
         .collect();
@@ -258,7 +258,7 @@ fn users_read_standard_words() {
 }
 
 #[test]
-fn a_word_is_found_whole_and_outside_of_names() {
+fn only_whole_words_outside_of_code_are_found() {
     for (text, words) in [
         ("The file is gone.", 1),
         ("Nobody was TOLD.", 2),
@@ -269,6 +269,6 @@ fn a_word_is_found_whole_and_outside_of_names() {
         ("as it is. Good morning", 0),
         ("one’s own", 1),
     ] {
-        assert_eq!(dialect(text).len(), words, "{text}");
+        assert_eq!(dialect_words(text).len(), words, "{text}");
     }
 }

@@ -11,18 +11,18 @@ use hotline::web::response::schema::Schemas;
 /// The page that describes each option.
 const CONFIGURATION: &str = "docs/configuration.md";
 
-/// This test makes the text between these lines.
+/// A test compares the text between these lines, or writes it.
 const BEGIN: &str = "<!-- made by `make configuration`: -->";
 const END: &str = "<!-- to here -->";
 
-/// Files that are named and not in the repository, and why.
+/// Files that the documents name and that are not in the repository, with where they are.
 const ELSEWHERE: [(&str, &str); 6] = [
-    ("backup.json", "the data folder's"),
-    ("hotline.toml", "the operator's"),
-    ("restore.unfinished", "the data folder's"),
+    ("backup.json", "in the data folder"),
+    ("hotline.toml", "the operator has it"),
+    ("restore.unfinished", "in the data folder"),
     ("/api/v1/openapi.json", "an address of the service"),
     ("/panel/api/v1/openapi.json", "an address of the service"),
-    ("target/faults/summary.md", "what `make faults` leaves"),
+    ("target/faults/summary.md", "in the build folder, after `make faults`"),
 ];
 
 fn root() -> &'static Path {
@@ -72,19 +72,19 @@ fn read_prose() -> Vec<(PathBuf, String)> {
         .collect()
 }
 
-/// The path with `.` and `..` taken out.
-fn plain(path: &Path) -> PathBuf {
-    let mut plain = PathBuf::new();
+/// The path without `.` and `..`.
+fn normalized(path: &Path) -> PathBuf {
+    let mut normalized = PathBuf::new();
     for part in path.components() {
         match part {
             std::path::Component::ParentDir => {
-                plain.pop();
+                normalized.pop();
             }
             std::path::Component::CurDir => {}
-            other => plain.push(other),
+            other => normalized.push(other),
         }
     }
-    plain
+    normalized
 }
 
 #[test]
@@ -96,7 +96,7 @@ fn every_path_and_every_link_of_the_documents_exists() {
         let is_existing_path = |path: &str| {
             let path = Path::new(path.trim_end_matches('/'));
             files.contains(path)
-                || files.contains(&plain(&folder.join(path)))
+                || files.contains(&normalized(&folder.join(path)))
                 // `routes.rs` may stand for `src/routes.rs`.
                 || files.iter().any(|known| known.ends_with(path))
         };
@@ -120,7 +120,7 @@ fn every_path_and_every_link_of_the_documents_exists() {
                 continue;
             }
             links += 1;
-            if !files.contains(&plain(&folder.join(target))) {
+            if !files.contains(&normalized(&folder.join(target))) {
                 missing.push(format!("{}: link {link}", file.display()));
             }
         }
@@ -133,8 +133,8 @@ fn every_path_and_every_link_of_the_documents_exists() {
 fn row(option: &Arg) -> String {
     let long = option.get_long().expect("options have names");
     let variable = option.get_env().and_then(|name| name.to_str());
-    let of_its_name = format!("HOTLINE_{}", long.to_uppercase().replace('-', "_"));
-    assert_eq!(variable, Some(of_its_name.as_str()), "{CONFIGURATION} says how variables are named");
+    let expected = format!("HOTLINE_{}", long.to_uppercase().replace('-', "_"));
+    assert_eq!(variable, Some(expected.as_str()), "{CONFIGURATION} says how variables are named");
     let defaults: Vec<_> = option.get_default_values().iter().map(|value| value.to_string_lossy()).collect();
     let default = if defaults.is_empty() { "–".to_owned() } else { format!("`{}`", defaults.join(",")) };
     format!("| `--{long}` | {default} | {} |\n", cell(option.get_help()))
@@ -178,14 +178,14 @@ fn configuration() -> String {
 #[test]
 fn every_option_of_the_service_is_documented_with_its_default() {
     let text = read(CONFIGURATION);
-    let (before, rest) = text.split_once(BEGIN).expect("the beginning of what is made");
-    let (generated, after) = rest.split_once(END).expect("the end of what is made");
+    let (before, rest) = text.split_once(BEGIN).expect("the beginning of what is generated");
+    let (generated, after) = rest.split_once(END).expect("the end of what is generated");
     let expected = configuration();
     if std::env::var_os("UPDATE_DOCUMENTS").is_some() {
         std::fs::write(root().join(CONFIGURATION), format!("{before}{BEGIN}{expected}{END}{after}")).expect("written");
         return;
     }
-    assert!(generated == expected, "{CONFIGURATION} is not what --help says: run `make configuration`");
+    assert!(generated == expected, "{CONFIGURATION} differs from --help: run `make configuration`");
     assert!(expected.matches("\n| `--").count() > 60, "few options are found");
 }
 
@@ -233,7 +233,7 @@ fn the_readme_counts_the_endpoints_that_are_served() {
 }
 
 #[test]
-fn the_kinds_of_refused_rows_are_those_the_code_writes() {
+fn the_documented_kinds_of_refused_rows_are_those_the_code_writes() {
     let mut kinds = BTreeSet::new();
     for file in files().into_iter().filter(|file| file.starts_with("persistence/src")) {
         if file.extension().is_some_and(|end| end == "rs") {
@@ -259,7 +259,7 @@ fn the_kinds_of_refused_rows_are_those_the_code_writes() {
     assert_eq!(documented, kinds);
 }
 
-/// The names of metrics in a text, without what a histogram's samples end with.
+/// The names of metrics in a text, without the `_bucket` of histograms.
 fn metrics_in(text: &str) -> BTreeSet<String> {
     let is_part = |letter: char| letter.is_ascii_lowercase() || letter == '_';
     let names = text.match_indices("hotline_").map(|(at, _)| {

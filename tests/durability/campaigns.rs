@@ -29,10 +29,10 @@ const FAST: &[&str] = &[
     "--send-retry-max-delay=20ms",
 ];
 
-/// The most messages of a campaign in flight at once. Only of these a kill leaves the outcome unknown.
+/// The most messages of a campaign in flight at once. A kill leaves the outcome of only these unknown.
 const IN_FLIGHT_MAX: usize = 64;
 
-/// Recipients a second.
+/// Recipients per second.
 const PER_SECOND: usize = 100;
 
 /// How much earlier than its rate allows a message may be written: a tick of the clock, and a late check before it.
@@ -47,7 +47,7 @@ struct RunSize {
     recipients: usize,
     /// Kills, and as often pauses and errors of the provider.
     turns: usize,
-    /// How long the database stays away after messages were seen to leave.
+    /// How long the database stays away after messages were seen to be sent.
     outage: Duration,
     /// Recipients of the campaign whose memory is measured.
     in_memory: usize,
@@ -72,7 +72,7 @@ fn run_size() -> RunSize {
 }
 
 /// A service with a list of contacts, and a provider that outlives the service.
-struct Sale {
+struct CampaignSetup {
     service: StoppableService,
     provider: Provider,
     channel: i64,
@@ -81,7 +81,7 @@ struct Sale {
 
 const ACCOUNT: &str = "3001";
 
-impl Sale {
+impl CampaignSetup {
     async fn open(recipients: usize) -> Self {
         let provider = Provider::start().await;
         let (service, (channel, list)) = StoppableService::open(FAST, async |db, company, folder| {
@@ -110,14 +110,14 @@ impl Sale {
         Self { service, provider, channel, list }
     }
 
-    /// Starts a campaign for all contacts with a rate per minute; its id.
+    /// Starts a campaign for all contacts with a rate per minute; returns its id.
     async fn begin(&self, rate: usize) -> i64 {
         let campaign = self.create(rate).await;
         self.post_verb(campaign, "start").await;
         campaign
     }
 
-    /// Creates such a campaign, which is not due for long; its id.
+    /// Creates such a campaign, which is due only in 2099; returns its id.
     async fn create(&self, rate: usize) -> i64 {
         let api = self.service.api();
         let body = json!({
@@ -190,8 +190,8 @@ impl Sale {
         assert_eq!((rows.len(), messages), (recipients, recipients as i64), "each has one message, and it is theirs");
         assert!(rows.is_sorted_by_key(|row| row.0), "the order of contacts is that of messages");
         assert!(rows.iter().all(|row| row.3 == "closed"));
-        for second in rows.windows(PER_SECOND + 1) {
-            let span = second[PER_SECOND].2 - second[0].2;
+        for window in rows.windows(PER_SECOND + 1) {
+            let span = window[PER_SECOND].2 - window[0].2;
             assert!(span >= TimeDelta::seconds(1) - JITTER, "{} messages in {span}", PER_SECOND + 1);
         }
         let mut taken: HashMap<String, usize> = HashMap::new();
@@ -199,7 +199,7 @@ impl Sale {
             *taken.entry(call.to).or_default() += 1;
         }
         println!("{recipients} recipients, {} taken, {unknown} in doubt after {kills} kills", taken.len());
-        assert!(taken.values().all(|times| *times == 1), "somebody was written to twice");
+        assert!(taken.values().all(|times| *times == 1), "a contact was written to twice");
         assert!((sent..=recipients).contains(&taken.len()), "{} of {sent} sent ones arrived", taken.len());
         assert!(unknown <= kills * IN_FLIGHT_MAX, "{unknown} messages are in doubt");
     }
@@ -208,55 +208,55 @@ impl Sale {
 #[actix_web::test]
 async fn each_contact_is_written_to_once_however_often_the_service_is_killed() {
     let size = run_size();
-    let mut sale = Sale::open(size.recipients).await;
-    let campaign = sale.begin(60 * PER_SECOND).await;
+    let mut setup = CampaignSetup::open(size.recipients).await;
+    let campaign = setup.begin(60 * PER_SECOND).await;
     let part = size.recipients / (size.turns + 1);
     for turn in 0..size.turns {
-        sale.wait_for_accepted(turn * part + 1, size.time_max).await;
+        setup.wait_for_accepted(turn * part + 1, size.time_max).await;
         // The provider refuses every other of the next attempts for now.
         let errors = (0..20).map(|number| if number % 2 == 0 { Answer::status(503) } else { Answer::Accept });
-        sale.provider.next(ACCOUNT, errors);
-        sale.post_verb(campaign, "pause").await;
-        sale.post_verb(campaign, "resume").await;
+        setup.provider.next(ACCOUNT, errors);
+        setup.post_verb(campaign, "pause").await;
+        setup.post_verb(campaign, "resume").await;
         // The service is killed at a random moment on purpose.
         let wait = rand::rng().random_range(0..1000 * part / PER_SECOND / 2);
         tokio::time::sleep(Duration::from_millis(wait as u64)).await;
-        sale.service.kill();
-        sale.service.start();
+        setup.service.kill();
+        setup.service.start();
     }
-    let done = sale.wait_for_completion(campaign, size.time_max).await;
-    sale.check(&done, size.recipients, size.turns).await;
-    sale.service.close().await;
+    let done = setup.wait_for_completion(campaign, size.time_max).await;
+    setup.check(&done, size.recipients, size.turns).await;
+    setup.service.close().await;
 }
 
 #[actix_web::test]
 async fn a_campaign_outlasts_an_outage_of_the_database() {
     let size = run_size();
     let recipients = size.recipients.min(2000);
-    let mut sale = Sale::open(recipients).await;
+    let mut setup = CampaignSetup::open(recipients).await;
     // The provider takes some, and no more until the database is away.
-    sale.provider.next(ACCOUNT, std::iter::repeat_n(Answer::Accept, recipients / 10));
-    sale.provider.always(ACCOUNT, Answer::Accept.held());
-    let campaign = sale.begin(60 * PER_SECOND).await;
-    sale.wait_for_accepted(recipients / 10, size.time_max).await;
-    let (api, path) = (sale.service.api(), format!("/campaigns/{campaign}"));
-    sale.service.stop_database().await;
-    let before = sale.provider.accepted_count(ACCOUNT);
+    setup.provider.next(ACCOUNT, std::iter::repeat_n(Answer::Accept, recipients / 10));
+    setup.provider.always(ACCOUNT, Answer::Accept.held());
+    let campaign = setup.begin(60 * PER_SECOND).await;
+    setup.wait_for_accepted(recipients / 10, size.time_max).await;
+    let (api, path) = (setup.service.api(), format!("/campaigns/{campaign}"));
+    setup.service.stop_database().await;
+    let before = setup.provider.accepted_count(ACCOUNT);
     eventually("the outage is seen", || async { api.get(&path).await.status == 503 }).await;
-    sale.provider.always(ACCOUNT, Answer::Accept);
-    sale.provider.release();
+    setup.provider.always(ACCOUNT, Answer::Accept);
+    setup.provider.release();
     // More than were in flight: recipients that the service has in memory are written to as well.
-    sale.wait_for_accepted(before + IN_FLIGHT_MAX + 1, size.time_max).await;
+    setup.wait_for_accepted(before + IN_FLIGHT_MAX + 1, size.time_max).await;
     tokio::time::sleep(size.outage).await;
-    let meanwhile = sale.provider.accepted_count(ACCOUNT) - before;
+    let meanwhile = setup.provider.accepted_count(ACCOUNT) - before;
     println!("{meanwhile} were written to while the database was away");
-    sale.service.start_database().await;
-    let done = sale.wait_for_completion(campaign, size.time_max).await;
-    sale.check(&done, recipients, 0).await;
-    sale.service.close().await;
+    setup.service.start_database().await;
+    let done = setup.wait_for_completion(campaign, size.time_max).await;
+    setup.check(&done, recipients, 0).await;
+    setup.service.close().await;
 }
 
-/// Refuses recipients as PostgreSQL does that has reached the time limit of the statement, and counts the attempts.
+/// Refuses recipients as PostgreSQL does when a statement reaches its time limit, and counts the attempts.
 const TOO_SLOW: &str = "create sequence attempts;
     create function give_up() returns trigger language plpgsql as $$ begin
         perform nextval('attempts');
@@ -266,24 +266,24 @@ const TOO_SLOW: &str = "create sequence attempts;
 
 #[actix_web::test]
 async fn a_campaign_that_is_due_and_too_large_to_start_is_logged_once_and_starts_after_a_change() {
-    let sale = Sale::open(3).await;
-    let campaign = sale.create(60 * PER_SECOND).await;
-    let (db, api) = (sale.service.database(), sale.service.api());
+    let setup = CampaignSetup::open(3).await;
+    let campaign = setup.create(60 * PER_SECOND).await;
+    let (db, api) = (setup.service.database(), setup.service.api());
     sqlx::raw_sql(TOO_SLOW).execute(&db).await.expect("a trigger");
     let mut due = db.begin().await.expect("a transaction");
     let update = sqlx::query("update campaigns set scheduled_at = now() where company_id = $1 and id = $2");
-    update.bind(sale.service.company.id).bind(campaign).execute(&mut *due).await.expect("it is due");
+    update.bind(setup.service.company.id).bind(campaign).execute(&mut *due).await.expect("it is due");
     let change = async |name: &str| {
         api.put(&format!("/campaigns/{campaign}"), json!({"name": name})).await.data(200);
     };
-    let lines = || sale.service.process().log().matches("a scheduled campaign does not start").count();
-    // The campaign is due only while the first change holds it, so that no attempt comes before that.
+    let lines = || setup.service.process().log().matches("a scheduled campaign does not start").count();
+    // The campaign becomes due while the first change waits for its row, so that no attempt comes before that change.
     let commit = async {
         until_blocked(1, &mut due, &db).await;
         due.commit().await.expect("it is due");
     };
     join(change("Attempt 1"), commit).await;
-    // An attempt follows each change, with a line in the log; the next one would be in ten minutes.
+    // An attempt follows each change, with a line in the log. Without a change, the next would be ten minutes later.
     for expected in 1..=3 {
         if expected > 1 {
             change(&format!("Attempt {expected}")).await;
@@ -295,53 +295,53 @@ async fn a_campaign_that_is_due_and_too_large_to_start_is_logged_once_and_starts
             (expected as i64, expected),
             "not one attempt and one line for each change"
         );
-        assert_eq!(sale.shown(campaign).await.expect("it is shown")["status"], "scheduled");
+        assert_eq!(setup.shown(campaign).await.expect("it is shown")["status"], "scheduled");
     }
     sqlx::query("drop trigger give_up on campaign_recipients").execute(&db).await.expect("the trigger is dropped");
     db.close().await;
     change("Started").await;
-    let done = sale.wait_for_completion(campaign, run_size().time_max).await;
+    let done = setup.wait_for_completion(campaign, run_size().time_max).await;
     assert_eq!(done["counts"]["sent"], 3, "{done}");
-    sale.service.close().await;
+    setup.service.close().await;
 }
 
 /// Bytes of memory that a campaign may take, beyond those of the idle service.
 const MEMORY_MAX: u64 = 30 << 20;
 
-/// Recipients that are written to before memory is measured.
-const WARM_UP_RECIPIENTS: usize = 200;
+/// Recipients that are written to, in the short form, while memory is measured.
+const WRITTEN_WHILE_MEASURED: usize = 200;
 
 #[actix_web::test]
 async fn a_campaign_of_many_takes_little_memory_measured() {
     let size = run_size();
-    let sale = Sale::open(size.in_memory).await;
-    let api = sale.service.api();
+    let setup = CampaignSetup::open(size.in_memory).await;
+    let api = setup.service.api();
     eventually("the company is seen", || async { api.get("/channels").await.status == 200 }).await;
     // The memory that the first requests and the first send take is not the campaign's.
-    let send = json!({"channelId": sale.channel, "number": "5511800000001", "type": "text", "body": "hello"});
+    let send = json!({"channelId": setup.channel, "number": "5511800000001", "type": "text", "body": "hello"});
     api.post("/messages", send).await.data(202);
-    sale.wait_for_accepted(1, size.time_max).await;
-    let idle = sale.service.process().resident_bytes();
-    sale.service.process().forget_peak();
-    let campaign = sale.begin(60 * PER_SECOND).await;
-    let written = if is_long() { 6000 } else { WARM_UP_RECIPIENTS };
-    sale.wait_for_accepted(1 + written, size.time_max).await;
-    let taken = sale.service.process().peak_bytes().saturating_sub(idle);
+    setup.wait_for_accepted(1, size.time_max).await;
+    let idle = setup.service.process().resident_bytes();
+    setup.service.process().forget_peak();
+    let campaign = setup.begin(60 * PER_SECOND).await;
+    let written = if is_long() { 6000 } else { WRITTEN_WHILE_MEASURED };
+    setup.wait_for_accepted(1 + written, size.time_max).await;
+    let taken = setup.service.process().peak_bytes().saturating_sub(idle);
     println!("{} recipients, {written} written to: {} KiB above idle", size.in_memory, taken >> 10);
     assert!(taken <= MEMORY_MAX, "{} KiB above idle", taken >> 10);
-    sale.post_verb(campaign, "cancel").await;
+    setup.post_verb(campaign, "cancel").await;
     // Recipients without a message are skipped, in steps.
     let canceled = Instant::now();
-    let settled = sale.until_shown(campaign, size.time_max, |shown| shown["counts"]["pending"] == 0).await;
+    let settled = setup.until_shown(campaign, size.time_max, |shown| shown["counts"]["pending"] == 0).await;
     println!("all were settled {:.1?} after it was canceled", canceled.elapsed());
     let counts = &settled["counts"];
     let total: i64 = counts.as_object().expect("counts").values().filter_map(Value::as_i64).sum();
     assert_eq!(total, size.in_memory as i64, "{counts}");
-    sale.service.close().await;
+    setup.service.close().await;
 }
 
 /// Contacts that are put into a list by one call.
-const TAGGED: i64 = 40_000;
+const TAGGED_CONTACTS: i64 = 40_000;
 
 /// Bytes of memory that the call may take: enough for the ids, 320 KB, but not for the rows.
 const TAGGED_MEMORY_MAX: u64 = 4 << 20;
@@ -356,7 +356,7 @@ async fn forty_thousand_contacts_are_put_into_a_list_in_little_memory_measured()
                 .await
                 .expect("a list");
         let mut tags = Vec::new();
-        for (name, contacts) in [("Few", 100), ("Many", TAGGED)] {
+        for (name, contacts) in [("Few", 100), ("Many", TAGGED_CONTACTS)] {
             let tagged = "with tag as (insert into tags (company_id, name) values ($1, $2) returning id),
                  made as (insert into contacts (company_id, name)
                      select $1, 'Contact ' || k from generate_series(1, $3) k returning id),
@@ -380,9 +380,9 @@ async fn forty_thousand_contacts_are_put_into_a_list_in_little_memory_measured()
     assert_eq!(put(few).await, Some(100));
     let idle = service.process().resident_bytes();
     service.process().forget_peak();
-    assert_eq!(put(many).await, Some(TAGGED));
+    assert_eq!(put(many).await, Some(TAGGED_CONTACTS));
     let taken = service.process().peak_bytes().saturating_sub(idle);
-    println!("{TAGGED} contacts with a tag: {} KiB above idle", taken >> 10);
+    println!("{TAGGED_CONTACTS} contacts with a tag: {} KiB above idle", taken >> 10);
     assert!(taken <= TAGGED_MEMORY_MAX, "{} KiB above idle", taken >> 10);
     service.close().await;
 }

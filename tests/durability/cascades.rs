@@ -1,4 +1,4 @@
-//! The references to a deleted record are removed from many others, once each, whenever the process ends.
+//! References to a deleted record are removed from many others, once from each, whenever the process is killed.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -22,7 +22,7 @@ const CARDS: usize = 120;
 /// Kills at random moments, while steps are taken.
 const KILLS: usize = 3;
 
-/// The events of a type after one, in order.
+/// The events of a type after the one whose id is `last`, in order.
 async fn events(api: &Api, kind: &str, last: i64) -> Vec<Value> {
     let (mut events, mut last) = (Vec::new(), last);
     loop {
@@ -86,10 +86,10 @@ async fn the_references_to_a_deleted_record_are_removed_once_after_any_kill() {
         eventually("no cascade is unfinished", || async { unfinished().await == 0 }).await;
         process.terminate();
         assert!(process.wait().success(), "{}", process.log());
-        let mut dying = Process::serve_failing(folder.path(), &[], point);
+        let mut dying = Process::serve_with_failpoint(folder.path(), &[], point);
         let api = Api::new(dying.address, &company.key);
         assert!(Reply::try_of(api.request(Method::DELETE, &path)).await.is_none(), "it answered before it died");
-        assert!(!dying.wait().success(), "it has died");
+        assert!(!dying.wait().success(), "it did not die");
         assert_eq!(unfinished().await, 1, "the table of cascades does not have the unfinished one");
 
         // Killed at a random moment after the start.
@@ -122,7 +122,7 @@ async fn the_references_to_a_deleted_record_are_removed_once_after_any_kill() {
     assert!(process.wait().success(), "{}", process.log());
 }
 
-/// Deleted records that others may still refer to.
+/// The number of deleted records that others may still refer to.
 async fn count_cascades(db: &hotline_persistence::PgPool) -> i64 {
     sqlx::query_scalar("select count(*) from cascades").fetch_one(db).await.expect("a count")
 }

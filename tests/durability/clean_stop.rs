@@ -51,7 +51,7 @@ async fn sigterm_under_load_flushes_everything_and_the_next_start_replays_nothin
 }
 
 #[actix_web::test]
-async fn a_damaged_journal_refuses_to_start_and_names_file_and_offset() {
+async fn a_service_with_a_damaged_journal_refuses_to_start_and_names_file_and_offset() {
     let folder = prepared_folder();
     let process = Process::serve(folder.path());
     let company = with_database(folder.path(), async |db| Company::create(db, "Acme").await).await;
@@ -69,7 +69,7 @@ async fn a_damaged_journal_refuses_to_start_and_names_file_and_offset() {
         .min()
         .expect("a segment");
     let mut bytes = std::fs::read(&segment).expect("segment");
-    // In the first group, after the segment's header; later groups were synced after it, so it is no torn tail.
+    // In the first group, after the segment's header; later groups were synced after it, so it is not a torn tail.
     let offset = 200;
     bytes[offset] ^= 0x01;
     std::fs::write(&segment, &bytes).expect("segment");
@@ -100,9 +100,9 @@ async fn a_second_service_on_the_same_database_refuses_to_start() {
     process.kill();
 }
 
-/// Until autovacuum has looked, a list of a new installation's first import is planned as if the tables were empty.
+/// Until autovacuum has analyzed the tables of a first import, their lists are planned as if they were empty.
 #[actix_web::test]
-async fn the_private_postgresql_looks_within_seconds_for_tables_without_statistics() {
+async fn the_private_postgresql_runs_autovacuum_every_five_seconds() {
     let folder = prepared_folder();
     let process = Process::serve(folder.path());
     let shown = with_database(folder.path(), async |db| {

@@ -42,8 +42,8 @@ async fn examine(mut command: Command) -> (Option<i32>, Vec<Check>) {
     (output.status.code(), checks.collect())
 }
 
-/// The same, until the checks with a problem are these: a doctor waits for each answer only seconds, and if the
-/// database's answer took longer, the clocks seem to differ.
+/// The same, repeated until exactly these checks find a problem: on a busy machine, a doctor gives up on a late answer,
+/// and takes a late answer of the database for a difference between the clocks.
 async fn examine_until(doctor: impl Fn() -> Command, expected: &[&str]) -> (Option<i32>, Vec<Check>) {
     let deadline = Instant::now() + patience(PATIENCE);
     loop {
@@ -56,7 +56,7 @@ async fn examine_until(doctor: impl Fn() -> Command, expected: &[&str]) -> (Opti
     }
 }
 
-/// The names and texts of the checks that found a problem.
+/// The names and texts of the checks that found a problem, except `disk sync`, which depends on the machine.
 fn problems(checks: &[Check]) -> Vec<(&str, &str)> {
     let problems = checks.iter().filter(|check| check.result == "problem" && check.name != "disk sync");
     problems.map(|check| (check.name.as_str(), check.found.as_str())).collect()

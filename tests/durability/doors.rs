@@ -22,14 +22,14 @@ use crate::support::{Api, Company, PATIENCE, eventually, free_address, patience}
 
 const MIB: usize = 1024 * 1024;
 
-/// How many bytes a flood sends while the door takes them: so many that memory would show if they were kept.
+/// How many bytes a flood sends while the door accepts them: so many that it would show in memory if they were kept.
 const FLOOD_BYTES: usize = 96 * MIB;
 
 /// How many bytes a flood may add to the process, beyond the largest body of the door: buffers of connections, and
 /// memory that the allocator returns to the system late. Half of what one flood sends.
-const LIFT_BYTES_MAX: usize = 48 * MIB;
+const GROWTH_BYTES_MAX: usize = 48 * MIB;
 
-const PAGE: &str = "https://shop.example";
+const ORIGIN: &str = "https://shop.example";
 
 /// The doors of one process.
 struct Doors {
@@ -43,14 +43,14 @@ struct Doors {
     page: ChannelRow,
     provider: SocketAddr,
     /// How often the provider was asked for a file whose head has no end.
-    heads: Arc<AtomicUsize>,
+    endless_head_requests: Arc<AtomicUsize>,
     _folder: tempfile::TempDir,
 }
 
 impl Doors {
     async fn open() -> Self {
         let folder = prepared_folder();
-        let (provider, heads) = endless_provider().await;
+        let (provider, endless_head_requests) = endless_provider().await;
         let metrics = free_address();
         let metrics_listen = metrics.to_string();
         let options = [
@@ -67,12 +67,12 @@ impl Doors {
             hotline_persistence::pool::migrate(db).await.expect("migrate");
             let company = Company::create(db, "Acme").await;
             let allow = |_: &mut ChannelRow, settings: &mut ChannelSettings| -> Result<(), Error> {
-                settings.allowed_origins = vec![PAGE.to_owned()];
+                settings.allowed_origins = vec![ORIGIN.to_owned()];
                 Ok(())
             };
             let webchat = channels::update(db, &keys, company.id, company.webchat, allow)
                 .await
-                .expect("the page is allowed")
+                .expect("the origin is allowed")
                 .public_key;
             let phone = provided(db, &keys, company.id, ChannelType::Whatsapp, "1000", &url).await;
             let page = provided(db, &keys, company.id, ChannelType::Messenger, "2000", &url).await;
@@ -85,17 +85,29 @@ impl Doors {
         let open = json!({"channelId": company.webchat, "visitor": {"externalId": "visitor"}});
         let session = api.post("/webchat/sessions", open).await.data(201).clone();
         let visitor = session["token"].as_str().expect("a token").to_owned();
-        Self { process, api, company, metrics, webchat, visitor, phone, page, provider, heads, _folder: folder }
+        Self {
+            process,
+            api,
+            company,
+            metrics,
+            webchat,
+            visitor,
+            phone,
+            page,
+            provider,
+            endless_head_requests,
+            _folder: folder,
+        }
     }
 
-    /// Runs a flood. Fails if it adds more to the memory of the process than `limit_bytes` and [`LIFT_BYTES_MAX`].
-    async fn check_lift(&self, what: &str, limit_bytes: usize, flood: impl Future<Output = ()>) {
+    /// Runs a flood. Fails if it adds more to the memory of the process than `limit_bytes` and [`GROWTH_BYTES_MAX`].
+    async fn check_growth(&self, what: &str, limit_bytes: usize, flood: impl Future<Output = ()>) {
         let before = self.process.resident_bytes();
         self.process.forget_peak();
         flood.await;
-        let lift = usize::try_from(self.process.peak_bytes().saturating_sub(before)).expect("a lift");
-        println!("{what}: {} KiB above {} MiB", lift / 1024, before as usize / MIB);
-        assert!(lift < limit_bytes + LIFT_BYTES_MAX, "{what}: {} MiB above", lift / MIB);
+        let growth = usize::try_from(self.process.peak_bytes().saturating_sub(before)).expect("a size");
+        println!("{what}: {} KiB above {} MiB", growth / 1024, before as usize / MIB);
+        assert!(growth < limit_bytes + GROWTH_BYTES_MAX, "{what}: {} MiB above", growth / MIB);
         // The service still serves.
         assert_eq!(self.api.get("/channels").await.status, 200, "{what}");
     }
@@ -131,7 +143,7 @@ async fn pour(stream: &mut TcpStream, fill: &[u8]) {
     let block = fill.repeat((256 * 1024 / fill.len()).max(1));
     let mut sent = 0;
     while sent < FLOOD_BYTES {
-        // Bytes that are not taken for a while are not taken at all.
+        // A peer that accepts no bytes for this long is assumed to accept no more.
         match timeout(Duration::from_secs(2), stream.write_all(&block)).await {
             Ok(Ok(())) => sent += block.len(),
             _ => return,
@@ -144,8 +156,8 @@ async fn pour(stream: &mut TcpStream, fill: &[u8]) {
 async fn endless_provider() -> (SocketAddr, Arc<AtomicUsize>) {
     let listener = TcpListener::bind("127.0.0.1:0").await.expect("a socket");
     let address = listener.local_addr().expect("an address");
-    let heads = Arc::new(AtomicUsize::new(0));
-    let counted = heads.clone();
+    let endless_head_requests = Arc::new(AtomicUsize::new(0));
+    let counted = endless_head_requests.clone();
     tokio::spawn(async move {
         while let Ok((mut stream, _)) = listener.accept().await {
             let counted = counted.clone();
@@ -168,7 +180,7 @@ async fn endless_provider() -> (SocketAddr, Arc<AtomicUsize>) {
             });
         }
     });
-    (address, heads)
+    (address, endless_head_requests)
 }
 
 #[actix_web::test]
@@ -178,16 +190,16 @@ async fn nothing_is_kept_beyond_its_limit_at_any_door_measured() {
     let fill = [b' '; 1024];
 
     doors
-        .check_lift(
+        .check_growth(
             "a JSON body",
             MIB,
             doors.flood_body(&format!("POST /api/v1/contacts HTTP/1.1\r\n{token}"), b"{", &fill),
         )
         .await;
     let import = format!("POST /api/v1/contacts/import HTTP/1.1\r\n{token}");
-    doors.check_lift("an import", 16 * MIB, doors.flood_body(&import, b"{", &fill)).await;
+    doors.check_growth("an import", 16 * MIB, doors.flood_body(&import, b"{", &fill)).await;
     let keyed = format!("POST /api/v1/contacts HTTP/1.1\r\n{token}idempotency-key: a\r\n");
-    doors.check_lift("a keyed JSON body", MIB, doors.flood_body(&keyed, b"{", &fill)).await;
+    doors.check_growth("a keyed JSON body", MIB, doors.flood_body(&keyed, b"{", &fill)).await;
 
     let kind = format!("content-type: {}\r\n", Form::content_type());
     let boundary = Form::content_type().split_once("boundary=").expect("a boundary").1.to_owned();
@@ -201,33 +213,37 @@ async fn nothing_is_kept_beyond_its_limit_at_any_door_measured() {
     ] {
         for key in ["", "idempotency-key: b\r\n"] {
             let head = format!("POST /api/v1/messages HTTP/1.1\r\n{token}{kind}{key}");
-            doors.check_lift(what, MIB, doors.flood_body(&head, start.as_bytes(), &[b'a'; 1024])).await;
+            doors.check_growth(what, MIB, doors.flood_body(&head, start.as_bytes(), &[b'a'; 1024])).await;
         }
     }
 
-    let door = format!("/webchat/{}", doors.webchat);
-    let visitor = format!("origin: {PAGE}\r\nauthorization: Bearer {}\r\n", doors.visitor);
-    let message = format!("POST {door}/messages HTTP/1.1\r\n{visitor}");
-    doors.check_lift("a visitor's words", MIB, doors.flood_body(&message, b"{", &fill)).await;
-    let sessions = format!("POST {door}/sessions HTTP/1.1\r\norigin: {PAGE}\r\n");
-    doors.check_lift("a visitor's opening", MIB, doors.flood_body(&sessions, b"{", &fill)).await;
+    let webchat = format!("/webchat/{}", doors.webchat);
+    let visitor = format!("origin: {ORIGIN}\r\nauthorization: Bearer {}\r\n", doors.visitor);
+    let message = format!("POST {webchat}/messages HTTP/1.1\r\n{visitor}");
+    doors.check_growth("a visitor's words", MIB, doors.flood_body(&message, b"{", &fill)).await;
+    let sessions = format!("POST {webchat}/sessions HTTP/1.1\r\norigin: {ORIGIN}\r\n");
+    doors.check_growth("a new session of a visitor", MIB, doors.flood_body(&sessions, b"{", &fill)).await;
     let file = part("name=\"medias\"; filename=\"a.txt\"");
-    let attached = format!("POST {door}/messages HTTP/1.1\r\n{visitor}{kind}");
-    doors.check_lift("a visitor's file", MIB, doors.flood_body(&attached, file.as_bytes(), &[b'a'; 1024])).await;
+    let attached = format!("POST {webchat}/messages HTTP/1.1\r\n{visitor}{kind}");
+    doors.check_growth("a visitor's file", MIB, doors.flood_body(&attached, file.as_bytes(), &[b'a'; 1024])).await;
 
     let sign_in = "POST /panel/api/v1/session HTTP/1.1\r\nsec-fetch-site: same-origin\r\n";
-    doors.check_lift("a sign-in", 0, doors.flood_body(sign_in, b"{", &fill)).await;
+    doors.check_growth("a sign-in", 0, doors.flood_body(sign_in, b"{", &fill)).await;
 
     let hook = format!("POST /hooks/{} HTTP/1.1\r\n", doors.phone.public_key);
-    doors.check_lift("a call without a signature", 8 * MIB, doors.flood_body(&hook, b"{", &fill)).await;
+    doors.check_growth("a call without a signature", 8 * MIB, doors.flood_body(&hook, b"{", &fill)).await;
     doors
-        .check_lift("a call to an unknown key", 0, doors.flood_body("POST /hooks/ch_nobody HTTP/1.1\r\n", b"{", &fill))
+        .check_growth(
+            "a call to an unknown key",
+            0,
+            doors.flood_body("POST /hooks/ch_nobody HTTP/1.1\r\n", b"{", &fill),
+        )
         .await;
     doors
-        .check_lift("a body of a GET request", 0, doors.flood_body("GET /health/live HTTP/1.1\r\n", b"{", &fill))
+        .check_growth("a body of a GET request", 0, doors.flood_body("GET /health/live HTTP/1.1\r\n", b"{", &fill))
         .await;
     doors
-        .check_lift("a body without a token", 0, doors.flood_body("POST /api/v1/contacts HTTP/1.1\r\n", b"{", &fill))
+        .check_growth("a body without a token", 0, doors.flood_body("POST /api/v1/contacts HTTP/1.1\r\n", b"{", &fill))
         .await;
 
     // Requests whose answers are not read: small ones, and some behind a body that a handler waits for.
@@ -239,7 +255,7 @@ async fn nothing_is_kept_beyond_its_limit_at_any_door_measured() {
         ("requests with bodies without an end", String::new(), behind),
         ("large answers without an end", String::new(), "GET /api/v1/openapi.json HTTP/1.1\r\n\r\n".to_owned()),
     ] {
-        doors.check_lift(what, 0, flood(doors.process.address, start.as_bytes(), fill.as_bytes())).await;
+        doors.check_growth(what, 0, flood(doors.process.address, start.as_bytes(), fill.as_bytes())).await;
     }
     for address in [doors.process.address, doors.metrics] {
         for (what, start, fill) in [
@@ -248,10 +264,10 @@ async fn nothing_is_kept_beyond_its_limit_at_any_door_measured() {
             ("a query without an end", "GET /metrics?a=", "a"),
             ("a method without an end", "", "A"),
         ] {
-            doors.check_lift(what, MIB, flood(address, start.as_bytes(), fill.as_bytes())).await;
+            doors.check_growth(what, MIB, flood(address, start.as_bytes(), fill.as_bytes())).await;
         }
         let body = b"POST /metrics HTTP/1.1\r\nhost: hotline\r\ncontent-length: 4611686018427387904\r\n\r\n";
-        doors.check_lift("a body sent to /metrics", 0, flood(address, body, &fill)).await;
+        doors.check_growth("a body sent to /metrics", 0, flood(address, body, &fill)).await;
     }
     doors.process.terminate();
 }
@@ -274,8 +290,8 @@ async fn no_frame_is_kept_beyond_its_limit_measured() {
                 pour(&mut stream, &fill).await;
             }
         };
-        doors.check_lift(what, 0, flooding).await;
-        // The code of the close, as a client gets it that does not flood.
+        doors.check_growth(what, 0, flooding).await;
+        // The close code, as a client that does not flood receives it.
         let mut stream = socket(&doors).await;
         let few = fill.repeat(100);
         drop(stream.write_all(&[&start[..], &few[..]].concat()).await);
@@ -295,7 +311,7 @@ fn closes_with(bytes: &[u8], code: u16) -> bool {
 async fn socket(doors: &Doors) -> TcpStream {
     let mut stream = TcpStream::connect(doors.process.address).await.expect("a connection");
     let head = format!(
-        "GET /webchat/{}/socket HTTP/1.1\r\nhost: hotline\r\norigin: {PAGE}\r\nconnection: upgrade\r\n\
+        "GET /webchat/{}/socket HTTP/1.1\r\nhost: hotline\r\norigin: {ORIGIN}\r\nconnection: upgrade\r\n\
          upgrade: websocket\r\nsec-websocket-version: 13\r\nsec-websocket-key: dGhlIHNhbXBsZSBub25jZQ==\r\n\
          sec-websocket-protocol: hotline.v1, {}\r\n\r\n",
         doors.webchat, doors.visitor
@@ -317,7 +333,7 @@ async fn no_answer_of_a_provider_is_kept_beyond_its_limit() {
         let path = format!("/channels/{}/templates", doors.phone.id);
         doors.api.get(&path).await.error(503, "ERR_API_UNAVAILABLE");
     };
-    doors.check_lift("templates without an end", 8 * MIB, templates()).await;
+    doors.check_growth("templates without an end", 8 * MIB, templates()).await;
     let wait_for_error = async |channel: ChannelId, code: &str| {
         eventually("the file is given up", || async {
             let all = doors.api.all(&format!("/messages?channelId={channel}")).await;
@@ -326,17 +342,17 @@ async fn no_answer_of_a_provider_is_kept_beyond_its_limit() {
         .await;
     };
     // The service requests the file's address, and the answer has no end.
-    let call = Phone { id: "1000".to_owned(), number: "15550783881".to_owned() };
+    let phone = Phone { id: "1000".to_owned(), number: "15550783881".to_owned() };
     let refused_file = async {
         call_hook(
             &doors,
             &doors.phone,
-            &call.message("5511987654321", "Maria", image("wamid.1", "a-refused-file", None)),
+            &phone.message("5511987654321", "Maria", image("wamid.1", "a-refused-file", None)),
         )
         .await;
         wait_for_error(doors.phone.id, "ERR_MEDIA_UNAVAILABLE").await;
     };
-    doors.check_lift("a refusal without an end", 8 * MIB, refused_file).await;
+    doors.check_growth("a refusal without an end", 8 * MIB, refused_file).await;
 
     let page = Page { object: "page", id: "2000".to_owned() };
     let url = |path: &str| format!("http://{}/{path}", doors.provider);
@@ -349,7 +365,7 @@ async fn no_answer_of_a_provider_is_kept_beyond_its_limit() {
         .await;
         wait_for_error(doors.page.id, "ERR_API_PAYLOAD_TOO_LARGE").await;
     };
-    doors.check_lift("a file without an end", 8 * MIB, file).await;
+    doors.check_growth("a file without an end", 8 * MIB, file).await;
     let others = async {
         let attached =
             [("m_2", "refused"), ("m_3", "head")].map(|(id, path)| events::attachment(id, "image", &url(path)));
@@ -359,15 +375,16 @@ async fn no_answer_of_a_provider_is_kept_beyond_its_limit() {
             all.iter().map(|message| message["error"]["code"].clone()).collect::<Vec<Value>>()
         };
         eventually("the refused file is given up", || async { codes().await[1] == "ERR_MEDIA_UNAVAILABLE" }).await;
-        // Such an answer may be a failure that passes.
-        eventually("the other is tried again", || async { doors.heads.load(Ordering::Relaxed) > 1 }).await;
+        // Such an answer may be a temporary failure.
+        eventually("the other is tried again", || async { doors.endless_head_requests.load(Ordering::Relaxed) > 1 })
+            .await;
         assert_eq!(codes().await[2], Value::Null, "the file whose head has no end was given up");
     };
-    doors.check_lift("a refused file and a head without an end", 8 * MIB, others).await;
+    doors.check_growth("a refused file and a head without an end", 8 * MIB, others).await;
     doors.process.terminate();
 }
 
-/// Makes a signed call of the provider's, which must be answered 200.
+/// Makes a signed call as the provider, which must be answered with 200.
 async fn call_hook(doors: &Doors, channel: &ChannelRow, call: &Value) {
     let bytes = call.to_string();
     let request = doors.api.anonymous(reqwest::Method::POST, &format!("/hooks/{}", channel.public_key));

@@ -1,4 +1,4 @@
-//! Each event is in the log exactly once, also if the process crashes before it commits.
+//! Each event is in the log exactly once, even if the process crashes before it commits.
 
 use serde_json::json;
 
@@ -10,7 +10,7 @@ use crate::support::{Api, Company, check_events, eventually};
 const CRASHES: usize = 4;
 
 #[actix_web::test]
-async fn what_was_written_and_not_committed_is_told_once_by_the_next_start() {
+async fn events_written_but_not_committed_are_logged_once_by_the_next_start() {
     let folder = prepared_folder();
     let mut process = Process::serve(folder.path());
     let company = with_database(folder.path(), async |db| Company::create(db, "Acme").await).await;
@@ -21,7 +21,7 @@ async fn what_was_written_and_not_committed_is_told_once_by_the_next_start() {
     process.terminate();
     assert!(process.wait().success());
     for crash in 0..CRASHES {
-        let mut crashing = Process::serve_failing(folder.path(), &[], "events_appended");
+        let mut crashing = Process::serve_with_failpoint(folder.path(), &[], "events_appended");
         api = Api::new(crashing.address, &company.key);
         // The process may crash before it answers, so these calls may fail.
         for text in ["hello", "is anybody there"] {

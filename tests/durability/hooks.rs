@@ -71,8 +71,8 @@ async fn a_hot_channel_takes_calls_while_postgres_is_away_and_calls_of_unknown_c
         assert_eq!(call_hook(&api, &hot, &call).await.expect("an answer").data(200)["taken"], 1);
         assert_eq!(call_hook(&api, &hot, &call).await.expect("an answer").data(200)["repeated"], 1);
     }
-    let answered = text_call("wamid.4", "an answer");
-    let mut quoting = answered.clone();
+    let answer = text_call("wamid.4", "an answer");
+    let mut quoting = answer.clone();
     quoting["entry"][0]["changes"][0]["value"]["messages"][0]["context"]["id"] = "wamid.2".into();
     assert_eq!(call_hook(&api, &hot, &quoting).await.expect("an answer").data(200)["taken"], 1);
     // Memory has neither this contact nor what the cold channel has received.
@@ -194,7 +194,7 @@ async fn a_kill_loses_nothing_that_was_answered_and_repetitions_add_what_was_not
 }
 
 #[actix_web::test]
-async fn a_kill_neither_loses_an_opt_out_nor_does_it_again() {
+async fn a_kill_neither_loses_an_opt_out_nor_repeats_it() {
     let folder = prepared_folder();
     let (company, key) = with_database(folder.path(), async |db| {
         let company = Company::create(db, "Acme").await;

@@ -70,7 +70,7 @@ async fn what_was_answered_survives_kills_at_random_moments() {
         async move { Conversation::begin(&api, &company, &format!("visitor-{number}")).await }
     });
     let mut conversations = join_all(beginnings).await;
-    // After each kill, all of them are read from the database at once.
+    // After each kill, all conversations are read from the database at once, so some requests get 503.
     for conversation in &mut conversations {
         conversation.repeats_busy = true;
     }
@@ -81,17 +81,17 @@ async fn what_was_answered_survives_kills_at_random_moments() {
         let talk = conversations.iter_mut().map(|conversation| conversation.run(&api, &company, progress.clone()));
         // The moment of the kill is random on purpose.
         let answered = rand::random_range(ANSWERED_BEFORE);
-        let moment = BETWEEN_ANSWERS.mul_f64(rand::random());
+        let wait = BETWEEN_ANSWERS.mul_f64(rand::random());
         let changed = AtomicUsize::new(0);
-        let killed = async {
+        let killing = async {
             let is_enough =
                 || progress.answered.load(Ordering::Acquire) >= answered && changed.load(Ordering::Acquire) > 0;
             eventually("enough requests are answered", || async { is_enough() }).await;
-            tokio::time::sleep(moment).await;
+            tokio::time::sleep(wait).await;
             process.kill();
         };
         let records = change_records(&api, &company, &board, round, &changed);
-        join3(killed, join_all(talk), records).await;
+        join3(killing, join_all(talk), records).await;
         process = Process::serve(folder.path());
         api = Api::new(process.address, &company.key);
         for conversation in &conversations {
@@ -103,7 +103,7 @@ async fn what_was_answered_survives_kills_at_random_moments() {
         }
         let unanswered: usize = conversations.iter().map(|conversation| conversation.unknown.len()).sum();
         println!(
-            "kill {round} after {answered} answers and {moment:?}: {} entries replayed, {unanswered} requests unanswered",
+            "kill {round} after {answered} answers and {wait:?}: {} entries replayed, {unanswered} requests unanswered",
             process.replayed()
         );
     }

@@ -19,7 +19,7 @@ pub struct Conversation {
     contact: i64,
     /// The current one: after a closing whose response was lost, the visitor's next message opens another.
     ticket: i64,
-    next: usize,
+    next_step: usize,
     /// Message ids by body, of acknowledged messages.
     pub acknowledged: HashMap<String, i64>,
     /// Bodies of messages without a response: each exists once or not at all.
@@ -70,7 +70,7 @@ impl Conversation {
             session,
             contact,
             ticket: message["ticketId"].as_i64().expect("ticket"),
-            next: 0,
+            next_step: 0,
             acknowledged,
             unknown: Vec::new(),
             changes: Changes::default(),
@@ -86,8 +86,8 @@ impl Conversation {
             if progress.is_slow.load(Ordering::Acquire) {
                 tokio::time::sleep(SLOW_PAUSE).await;
             }
-            let step = self.next;
-            self.next += 1;
+            let step = self.next_step;
+            self.next_step += 1;
             let answered = match step % 8 {
                 3 => {
                     // To the other agent each time: a transfer to the present one changes nothing, and has no event.
@@ -96,8 +96,8 @@ impl Conversation {
                 }
                 6 => self.change(api, "close", json!({"wrapupTypeId": company.solved})).await,
                 7 => self.change(api, "reopen", json!({})).await,
-                step if step % 2 == 0 => self.say(api).await,
-                _ => self.send(api).await,
+                step if step % 2 == 0 => self.send_as_visitor(api).await,
+                _ => self.send_as_company(api).await,
             };
             if !answered {
                 break;
@@ -111,8 +111,8 @@ impl Conversation {
         if self.repeats_busy { api.try_post_while_busy(path, body).await } else { api.try_post(path, body).await }
     }
 
-    async fn say(&mut self, api: &Api) -> bool {
-        let body = format!("{}/{}", self.name, self.next);
+    async fn send_as_visitor(&mut self, api: &Api) -> bool {
+        let body = format!("{}/{}", self.name, self.next_step);
         let message = json!({"body": body, "clientId": body});
         let reply = self.post(api, &format!("/webchat/sessions/{}/messages", self.session), &message).await;
         match reply {
@@ -126,8 +126,8 @@ impl Conversation {
         }
     }
 
-    async fn send(&mut self, api: &Api) -> bool {
-        let body = format!("{}/{}", self.name, self.next);
+    async fn send_as_company(&mut self, api: &Api) -> bool {
+        let body = format!("{}/{}", self.name, self.next_step);
         let message = json!({"ticketId": self.ticket, "type": "text", "body": body, "reopenTicket": true});
         match self.post(api, "/messages", &message).await {
             Some(reply) if reply.status == 202 => {

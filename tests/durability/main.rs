@@ -1,5 +1,5 @@
 //! What was answered is kept: killed processes, stopped databases, full and damaged journals.
-#![allow(clippy::expect_used, clippy::panic)] // A test that meets the unexpected fails loudly.
+#![allow(clippy::expect_used, clippy::panic)] // A failed expectation must fail the test.
 
 #[path = "../support/mod.rs"]
 mod support;

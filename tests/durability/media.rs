@@ -20,7 +20,7 @@ const UPLOADS: usize = 50;
 const FILE_BYTES: usize = 16 * MIB;
 
 /// How many bytes all uploads may add to the idle process.
-const LIFT_BYTES_MAX: u64 = 200 * MIB as u64;
+const GROWTH_BYTES_MAX: u64 = 200 * MIB as u64;
 
 /// A company on a running process, and the ticket of a visitor who waits.
 async fn begin(process: &Process, folder: &Path) -> (Api, Company, i64) {
@@ -77,14 +77,14 @@ async fn fifty_uploads_of_sixteen_mebibytes_at_once_do_not_pass_through_memory_m
         };
         let sent: Vec<Value> = join_all((0..UPLOADS).map(upload)).await;
         assert_eq!(sent.len(), UPLOADS);
-        let lift = process.peak_bytes().saturating_sub(idle);
+        let growth = process.peak_bytes().saturating_sub(idle);
         println!(
             "{UPLOADS} uploads of {} MiB, keyed: {keyed}: {} MiB above {} MiB",
             FILE_BYTES / MIB,
-            lift / MIB as u64,
+            growth / MIB as u64,
             idle / MIB as u64
         );
-        assert!(lift < LIFT_BYTES_MAX, "{} MiB above idle", lift / MIB as u64);
+        assert!(growth < GROWTH_BYTES_MAX, "{} MiB above idle", growth / MIB as u64);
     }
     let stored = files_in(&folder.path().join("media"));
     assert_eq!(stored, 2 + 2 * UPLOADS, "every file is there once");
@@ -98,18 +98,18 @@ async fn a_process_that_dies_between_a_file_and_its_message_sends_neither_and_a_
     drop(api);
     process.kill();
 
-    let mut process = Process::serve_failing(folder.path(), &[], "media_published");
+    let mut process = Process::serve_with_failpoint(folder.path(), &[], "media_published");
     let api = Api::new(process.address, &company.key);
     let form = Form::default().text("type", "media").text("ticketId", ticket).file("a.png", "image/png", &picture(MIB));
     assert!(Reply::try_of(api.form(form.clone(), Some("k"))).await.is_none(), "the process is gone");
     assert!(!process.wait().success());
     let media = folder.path().join("media");
-    // As a kill in the middle of an upload leaves it.
+    // What a kill in the middle of an upload leaves behind.
     std::fs::write(media.join("incoming/arriving-x"), b"half").expect("a file");
 
     let process = Process::serve(folder.path());
     let api = Api::new(process.address, &company.key);
-    assert_eq!(files_in(&media.join("incoming")), 0, "what had not come in whole is gone");
+    assert_eq!(files_in(&media.join("incoming")), 0, "an incomplete upload is left");
     assert_eq!(api.all("/messages?type=media").await.len(), 0, "a file without a message");
     assert_eq!(files_in(&media), 1);
     let sent = Reply::of(api.form(form.clone(), Some("k"))).await;
@@ -132,7 +132,7 @@ async fn a_process_that_dies_between_a_file_and_its_message_sends_neither_and_a_
 }
 
 #[actix_web::test]
-async fn files_may_lie_in_a_bucket() {
+async fn files_may_be_stored_in_a_bucket() {
     let (folder, bucket) = (prepared_folder(), Bucket::start().await);
     let options = ["--media-store", "s3://files/hotline"];
     let process = Process::serve_with(folder.path(), &options, &bucket.variables());
@@ -158,13 +158,13 @@ async fn files_may_lie_in_a_bucket() {
     }
 
     // While the bucket is away no file is sent, and everything else continues.
-    bucket.set_away(true);
+    bucket.set_unavailable(true);
     let refused = api.send_form(form.clone().file("a.png", "image/png", &small)).await;
     refused.error(503, "ERR_API_UNAVAILABLE");
     let url = messages[0]["media"]["url"].as_str().expect("an address");
     assert_eq!(Reply::of(api.anonymous(Method::GET, url)).await.status, 503);
     api.post("/messages", json!({"type": "text", "ticketId": ticket, "body": "words"})).await.data(202);
-    bucket.set_away(false);
+    bucket.set_unavailable(false);
 
     // A deleted contact's files leave the bucket as well.
     let contact = messages[0]["contactId"].clone();
@@ -180,8 +180,8 @@ async fn files_may_lie_in_a_bucket() {
     bucket.stop().await;
 }
 
-/// Finds what other users of this machine may access below a folder. A folder that only its user may enter, as that of
-/// the private PostgreSQL, protects all of its files.
+/// Finds what other users of this machine may access below a folder. A folder that only its user may enter, like that
+/// of the private PostgreSQL, protects all of its files.
 fn open_to_others(folder: &Path, found: &mut Vec<String>) {
     use std::os::unix::fs::PermissionsExt;
     for entry in std::fs::read_dir(folder).expect("a folder").map(|entry| entry.expect("an entry")) {

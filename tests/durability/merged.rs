@@ -1,4 +1,4 @@
-//! A message that is accepted and sent within one flush is written once, as it would have been in two.
+//! A message that is accepted and sent within one flush is written once, with the same result as in two flushes.
 
 use chrono::{DateTime, TimeDelta, Utc};
 use hotline_persistence::tables::messages::{

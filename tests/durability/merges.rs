@@ -54,8 +54,8 @@ async fn a_killed_merge_happened_or_not_and_a_retry_completes_it() {
         eventually("the company is known", || async { api.get("/channels").await.status == 200 }).await;
         let [(into, into_ticket), (from, from_ticket)] = create_two(&api, &company).await;
         process.kill();
-        // When the merge begins, nothing of this is in memory, and some of it perhaps not in the tables either.
-        process = Process::serve_failing(folder.path(), &[], point);
+        // When the merge begins, none of these records is in memory, and some may not be in the tables yet.
+        process = Process::serve_with_failpoint(folder.path(), &[], point);
         let api = Api::new(process.address, &company.key);
         api.post("/messages", text(&company, NUMBERS[1], "three")).await.data(202);
         let path = format!("/contacts/{into}/merge");
@@ -106,8 +106,8 @@ async fn without_the_database_a_merge_is_refused_and_conversations_continue() {
         api.post("/messages", body).await.data(202);
     }
     service.start_database().await;
-    let merged = || async { api.post(&path, json!({"fromContactId": from})).await.status == 200 };
-    eventually("the database is back", merged).await;
+    let is_merged = || async { api.post(&path, json!({"fromContactId": from})).await.status == 200 };
+    eventually("the database is back", is_merged).await;
     assert_eq!(api.all(&format!("/tickets/{into_ticket}/messages")).await.len(), 6);
     let body = json!({"channelId": company_phone, "contactId": into, "type": "text", "body": "after"});
     api.post("/messages", body).await.data(202);

@@ -23,8 +23,8 @@ const REQUESTS: usize = 40;
 /// The least number of attempts of the migration meanwhile.
 const ATTEMPTS: u32 = 3;
 
-/// How long a migration waits that has to name who holds its lock: some attempts, since it looks for the holder only
-/// while an attempt waits, for two seconds each.
+/// How long a migration that has to name the holder of its lock waits: several attempts, of two seconds each, since it
+/// looks for the holder only during an attempt.
 const NAMING_WAIT: &str = "5s";
 
 /// A release that has one migration more than this one.

@@ -10,11 +10,11 @@ use sqlx::{AssertSqlSafe, Postgres, Transaction};
 use crate::support::service::TestOptions;
 use crate::support::{OwnApp, TestApp, eventually};
 
-/// How many other refusals are awaited to see that one does not come: each takes as long as that one would.
-const BESIDE: usize = 20;
+/// How many unrelated refusals the test waits for, to see that one is held back: each takes as long as that one would.
+const UNRELATED_REFUSALS: usize = 20;
 
-/// After this time no further one is awaited: the change itself waits only five seconds for its commit.
-const BESIDE_TIME_MAX: Duration = Duration::from_secs(1);
+/// After this time the test waits for no further one: the change itself waits only five seconds for its commit.
+const UNRELATED_TIME_MAX: Duration = Duration::from_secs(1);
 
 #[actix_web::test]
 async fn with_database_durability_an_answer_means_the_row_is_committed() {
@@ -34,15 +34,15 @@ async fn with_database_durability_an_answer_means_the_row_is_committed() {
 }
 
 /// Keeps all others from writing to a table while the transaction is open.
-async fn held(app: &TestApp, table: &str) -> Transaction<'static, Postgres> {
+async fn lock_table(app: &TestApp, table: &str) -> Transaction<'static, Postgres> {
     let mut held = app.db.begin().await.expect("a transaction");
     let lock = AssertSqlSafe(format!("lock table {table} in share mode"));
     sqlx::query(lock).execute(&mut *held).await.expect("a lock");
     held
 }
 
-async fn is_waited_for(app: &TestApp, table: &str) {
-    eventually("what was decided is being written", || async {
+async fn wait_until_blocked(app: &TestApp, table: &str) {
+    eventually("a write waits for the table", || async {
         let waits = "select exists (select from pg_locks where not granted and relation = to_regclass($1))";
         sqlx::query_scalar(waits).bind(table).fetch_one(&app.db).await.expect("locks")
     })
@@ -50,27 +50,27 @@ async fn is_waited_for(app: &TestApp, table: &str) {
 }
 
 /// Requests `first`, whose change cannot be committed yet, and then `second`, which that change forbids. The refusal of
-/// `second` reveals the change, so it must not come before the commit. Meanwhile `beside` is refused because of what is
-/// committed. Returns the data of the first answer, and the details of the refusal.
+/// `second` reveals the change, so it must not come before the commit. Meanwhile `unrelated` is refused because of
+/// what is committed. Returns the data of the first answer, and the details of the refusal.
 async fn answers_of(
     app: &TestApp,
     table: &str,
     first: (String, Value),
     second: (String, Value),
-    beside: &(String, Value),
+    unrelated: &(String, Value),
 ) -> (Value, Value) {
-    let held = held(app, table).await;
+    let held = lock_table(app, table).await;
     let ask = |(path, body): (String, Value)| {
         let api = app.api.clone();
         spawn(async move { api.post(&path, body).await })
     };
     let first = ask(first);
-    is_waited_for(app, table).await;
+    wait_until_blocked(app, table).await;
     let second = ask(second);
     let begun = Instant::now();
-    for _ in 0..BESIDE {
-        assert_eq!(ask(beside.clone()).await.expect("an answer").status, 409);
-        if begun.elapsed() > BESIDE_TIME_MAX {
+    for _ in 0..UNRELATED_REFUSALS {
+        assert_eq!(ask(unrelated.clone()).await.expect("an answer").status, 409);
+        if begun.elapsed() > UNRELATED_TIME_MAX {
             break;
         }
     }
@@ -83,7 +83,7 @@ async fn answers_of(
 }
 
 #[actix_web::test]
-async fn a_refusal_tells_of_nothing_that_may_still_be_lost() {
+async fn a_refusal_reveals_nothing_that_may_still_be_lost() {
     let app = OwnApp::start_with(TestOptions { durability: Durability::Database, ..TestOptions::default() }).await;
     let contact = app.contact("5511900000001").await;
     let other = app.contact("5511900000002").await;
@@ -91,14 +91,14 @@ async fn a_refusal_tells_of_nothing_that_may_still_be_lost() {
     let (open, open_other) = (|| open_for(contact), open_for(other));
     let other_ticket = app.api.post(&open_other.0, open_other.1).await.data(201)["id"].clone();
     // Refused, since that ticket is open, which is committed.
-    let beside = (format!("/tickets/{other_ticket}/reopen"), json!({}));
-    let (opened, conflict) = answers_of(&app, "tickets", open(), open(), &beside).await;
+    let unrelated = (format!("/tickets/{other_ticket}/reopen"), json!({}));
+    let (opened, conflict) = answers_of(&app, "tickets", open(), open(), &unrelated).await;
     assert_eq!(conflict["id"], opened["id"]);
 
     let close = format!("/tickets/{}/close", opened["id"]);
     app.api.post(&close, json!({})).await.data(200);
     let reopen = (format!("/tickets/{}/reopen", opened["id"]), json!({}));
-    let (newer, conflict) = answers_of(&app, "tickets", open(), reopen, &beside).await;
+    let (newer, conflict) = answers_of(&app, "tickets", open(), reopen, &unrelated).await;
     assert_eq!(conflict["id"], newer["id"]);
     assert_ne!(newer["id"], opened["id"]);
 
@@ -106,7 +106,7 @@ async fn a_refusal_tells_of_nothing_that_may_still_be_lost() {
     let path = |verb: &str| format!("/webchat/sessions/{}/{verb}", session.0);
     let end = (path("end"), json!({}));
     let say = (path("messages"), json!({"body": "Hello?"}));
-    let (ended, conflict) = answers_of(&app, "webchat_sessions", end, say, &beside).await;
+    let (ended, conflict) = answers_of(&app, "webchat_sessions", end, say, &unrelated).await;
     assert_eq!((&ended["status"], &conflict["id"]), (&json!("ended"), &json!(session.0)));
     app.stop().await;
 }

@@ -13,7 +13,7 @@ use crate::process::{Process, SERVE, with_database};
 use crate::support::template::prepared_folder;
 use crate::support::{Api, Company, eventually};
 
-/// Descriptors the process may have, and connections that are opened to it.
+/// File descriptors that the process may have, and connections that are opened to it.
 const DESCRIPTORS: u64 = 512;
 const CONNECTIONS: usize = 2500;
 /// Connections from one address. Many addresses are used, because the service limits the connections of each: only
@@ -25,7 +25,7 @@ const OPENING_TIME_MAX: Duration = Duration::from_millis(500);
 const MESSAGES: usize = 150;
 
 /// A connection without a request; `None` if it could not be opened.
-async fn idle(number: usize, to: SocketAddr) -> Option<TcpStream> {
+async fn connect_idle(number: usize, to: SocketAddr) -> Option<TcpStream> {
     let socket = TcpSocket::new_v4().expect("a socket");
     let from = format!("127.0.1.{}:0", number / CONNECTIONS_PER_ADDRESS + 1);
     socket.bind(from.parse().expect("an address")).expect("bound");
@@ -54,7 +54,7 @@ async fn with_more_connections_than_descriptors_every_answered_change_is_kept() 
         if number > crowd.len() + 20 {
             break; // The backlog is full too.
         }
-        crowd.extend(idle(number, served.address).await);
+        crowd.extend(connect_idle(number, served.address).await);
         if number % (CONNECTIONS / MESSAGES) == 0 {
             let body = format!("{sent} {}", "x".repeat(4096));
             let send = json!({"channelId": company.phone, "number": "5511900000001", "type": "text", "body": body});

@@ -19,7 +19,7 @@ async fn setting_mib(_process: &Process, folder: &std::path::Path, name: &'stati
 }
 
 #[actix_web::test]
-async fn under_a_limit_of_its_address_space_it_starts_with_a_sixteenth_as_buffers() {
+async fn under_an_address_space_limit_a_sixteenth_of_it_becomes_shared_buffers() {
     let folder = prepared_folder();
     let mut limited = Command::new("sh");
     limited.args(["-c", &format!("ulimit -v {ADDRESS_SPACE_KIB}; exec \"$@\""), "sh", env!("CARGO_BIN_EXE_hotline")]);
@@ -31,7 +31,7 @@ async fn under_a_limit_of_its_address_space_it_starts_with_a_sixteenth_as_buffer
 }
 
 #[actix_web::test]
-async fn its_memory_and_its_wal_are_set_by_options() {
+async fn the_memory_and_the_wal_are_limited_by_options() {
     let folder = prepared_folder();
     let options = ["--postgres-memory", "256MiB", "--postgres-disk", "128MiB"];
     let mut process = Process::try_serve(folder.path(), &options).expect("it serves");

@@ -1,4 +1,4 @@
-//! Conversations whose retention has passed are removed whole, whenever the process ends.
+//! Conversations whose retention has passed are removed completely, even if the process is killed meanwhile.
 
 use std::time::{Duration, Instant};
 
@@ -11,7 +11,7 @@ use crate::support::template::prepared_folder;
 use crate::support::{Api, Company, eventually};
 
 /// How many days ago the last of the conversations of [`create_conversations`] was closed.
-pub const OLD: i64 = 40;
+pub const OLD_DAYS: i64 = 40;
 
 /// Conversations of the runs that are killed.
 const CONVERSATIONS: i64 = 1_500;
@@ -21,7 +21,8 @@ const KILLS: usize = 4;
 
 const FIRST_ID: i64 = 10_000_000;
 
-/// Inserts a closed conversation for each of `number` contacts, with four messages and two events.
+/// Inserts a closed conversation for each of `number` contacts, with four messages and two events. Every statement
+/// gets the same parameters, so its condition also names those that it does not need.
 pub async fn create_conversations(db: &PgPool, company: &Company, number: i64) {
     for statement in [
         "insert into contacts (company_id, name, number)
@@ -45,7 +46,7 @@ pub async fn create_conversations(db: &PgPool, company: &Company, number: i64) {
             .bind(company.phone)
             .bind(FIRST_ID)
             .bind(number)
-            .bind(OLD)
+            .bind(OLD_DAYS)
             .execute(db)
             .await
             .expect(statement);
@@ -89,7 +90,7 @@ async fn a_killed_removal_leaves_no_conversation_in_part_and_continues_after_the
     // Right before a step is committed, and right after.
     let mut before = 0;
     for point in ["retention_removed", "retention_committed"] {
-        let mut dying = Process::serve_failing(folder.path(), &[], point);
+        let mut dying = Process::serve_with_failpoint(folder.path(), &[], point);
         set_days(Some(30)).await;
         assert!(!dying.wait().success(), "the service did not die at {point}");
         set_days(None).await;
@@ -103,9 +104,9 @@ async fn a_killed_removal_leaves_no_conversation_in_part_and_continues_after_the
         set_days(Some(30)).await;
         let process = Process::serve(folder.path());
         let api = Api::new(process.address, &company.key);
-        let moment = Duration::from_millis(rand::random_range(50..1_500));
+        let time_until_kill = Duration::from_millis(rand::random_range(50..1_500));
         let began = Instant::now();
-        while began.elapsed() < moment {
+        while began.elapsed() < time_until_kill {
             let body = json!({"channelId": company.phone, "number": "5511900000001", "type": "text", "body": "hello"});
             api.post_while_busy("/messages", &body).await.data(202);
             sent += 1;
@@ -113,7 +114,7 @@ async fn a_killed_removal_leaves_no_conversation_in_part_and_continues_after_the
         process.kill();
         set_days(None).await;
         let now = count_removed().await;
-        println!("kill {round} after {moment:?}: {now} removed, {sent} sent");
+        println!("kill {round} after {time_until_kill:?}: {now} removed, {sent} sent");
         assert!(now >= before, "removed conversations are back");
         before = now;
     }

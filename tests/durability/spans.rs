@@ -141,7 +141,7 @@ async fn a_request_is_a_span_with_its_route_status_and_company_and_nothing_that_
         ["http.request.method", "http.route", "http.response.status_code", "hotline.request.id", "hotline.company.id"];
     for span in &spans {
         assert!(span.attributes.iter().all(|attribute| allowed.contains(&attribute.key.as_str())), "{span:?}");
-        assert!(span.events.is_empty(), "a line of the log left with a span: {span:?}");
+        assert!(span.events.is_empty(), "a log line was exported with a span: {span:?}");
     }
     for call in collector.stop().await {
         let sent = String::from_utf8_lossy(&call).into_owned();

@@ -52,7 +52,7 @@ impl Frozen {
 
 impl Drop for Frozen {
     fn drop(&mut self) {
-        // In a test that failed, it may have ended.
+        // In a test that failed, PostgreSQL may have ended.
         let _ = signal_with_children(self.postmaster, Signal::SIGCONT);
     }
 }

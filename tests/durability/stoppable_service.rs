@@ -1,4 +1,4 @@
-//! A service as a process, with a database of the test: either can be stopped at any time.
+//! A service in a process of its own, and its database, which the test runs: either can be stopped at any time.
 
 use std::path::Path;
 
@@ -40,7 +40,8 @@ impl StoppableService {
         let url = url(&self.cluster.as_ref().expect("PostgreSQL").connect_options());
         let mut options = vec!["--database-url", url.as_str()];
         options.extend(self.options);
-        let process = Process::try_serve(self.folder.path(), &options).unwrap_or_else(|log| panic!("no start: {log}"));
+        let process = Process::try_serve(self.folder.path(), &options)
+            .unwrap_or_else(|log| panic!("hotline does not start: {log}"));
         self.process = Some(process);
     }
 
@@ -51,16 +52,16 @@ impl StoppableService {
     }
 
     pub fn process(&self) -> &Process {
-        self.process.as_ref().expect("it runs")
+        self.process.as_ref().expect("a running service")
     }
 
     pub fn api(&self) -> Api {
         Api::new(self.process().address, &self.company.key)
     }
 
-    /// The service's database, by connections of the test.
+    /// The test's own connections to the service's database.
     pub fn database(&self) -> PgPool {
-        crate::support::database::pool(self.cluster.as_ref().expect("it runs").connect_options())
+        crate::support::database::pool(self.cluster.as_ref().expect("PostgreSQL").connect_options())
     }
 
     pub async fn stop_database(&mut self) {
@@ -74,7 +75,7 @@ impl StoppableService {
 
     /// Stops both. The service must have written everything, and no row may have been rejected.
     pub async fn close(mut self) {
-        let mut process = self.process.take().expect("it runs");
+        let mut process = self.process.take().expect("a running service");
         process.terminate();
         assert!(process.wait().success(), "the stop was not clean: {}", process.log());
         let db = self.database();

@@ -19,13 +19,13 @@ const MIB: u64 = 1024 * 1024;
 /// How much memory unread responses of all clients may add to the process.
 const GROWTH_BYTES_MAX: u64 = 64 * MIB;
 
-/// Messages, and the characters of each: a page of them is 3.6 MiB, and hardly smaller when it is compressed.
+/// The number of messages, and of characters in each: a page of them is 3.6 MiB, and hardly smaller when compressed.
 const MESSAGES: usize = 60;
 const CHARACTERS: usize = 60_000;
 
 /// Connections to each path, and to each path with a large response.
 const CONNECTIONS: usize = 2;
-const CONNECTIONS_OF_LARGE: usize = 24;
+const CONNECTIONS_IF_LARGE: usize = 24;
 
 /// The size of the file that is read.
 const FILE_BYTES: usize = 4 * MIB as usize;
@@ -42,13 +42,13 @@ const PAGE: &str = "https://shop.example";
 struct FilledService {
     process: Process,
     api: Api,
-    neighbour: Api,
-    webchat: String,
-    visitor: String,
+    other_company_api: Api,
+    webchat_key: String,
+    visitor_token: String,
     cookie: String,
     ticket: Value,
     session: Value,
-    file: String,
+    file_path: String,
     _folder: tempfile::TempDir,
 }
 
@@ -56,7 +56,7 @@ impl FilledService {
     async fn start() -> Self {
         let folder = prepared_folder();
         let keys = keys_of(folder.path());
-        let (company, other, webchat) = with_database(folder.path(), async |db| {
+        let (company, other, webchat_key) = with_database(folder.path(), async |db| {
             hotline_persistence::pool::migrate(db).await.expect("migrate");
             let company = Company::create(db, "Acme").await;
             let other = Company::create(db, "Beta").await;
@@ -71,9 +71,9 @@ impl FilledService {
         .await;
         let process = Process::serve_with(folder.path(), &[], &[]);
         let api = Api::new(process.address, &company.key);
-        let neighbour = Api::new(process.address, &other.key);
+        let other_company_api = Api::new(process.address, &other.key);
         eventually("the companies are known", || async {
-            api.get("/channels").await.status == 200 && neighbour.get("/channels").await.status == 200
+            api.get("/channels").await.status == 200 && other_company_api.get("/channels").await.status == 200
         })
         .await;
         let open = json!({"channelId": company.webchat, "visitor": {"externalId": "visitor"}});
@@ -94,24 +94,35 @@ impl FilledService {
         let job = api.get(&format!("/messages/jobs/{job}")).await.data(200).clone();
         let sent = api.get(&format!("/messages/{}", job["messageId"])).await;
         let address = sent.data(200)["media"]["url"].as_str().expect("an address");
-        let file = address.find("/media/").map(|path| address[path..].to_owned()).expect("a path");
+        let file_path = address.find("/media/").map(|path| address[path..].to_owned()).expect("a path");
         api.put(&format!("/users/{}", company.ana), json!({"password": PASSWORD})).await.data(200);
         let sign_in =
             api.anonymous(reqwest::Method::POST, "/panel/api/v1/session").header("sec-fetch-site", "same-origin");
-        let signed = Reply::of(sign_in.json(&json!({"email": "ana@example.com", "password": PASSWORD}))).await;
-        let cookies = signed.headers.get_all("set-cookie").iter().filter_map(|line| line.to_str().ok());
+        let signed_in = Reply::of(sign_in.json(&json!({"email": "ana@example.com", "password": PASSWORD}))).await;
+        let cookies = signed_in.headers.get_all("set-cookie").iter().filter_map(|line| line.to_str().ok());
         let mut cookies = cookies.filter_map(|line| line.split(';').next());
         let cookie = cookies.find(|cookie| cookie.starts_with("hotline_session")).expect("a cookie").to_owned();
-        let visitor = opened["token"].as_str().expect("a token").to_owned();
-        Self { process, api, neighbour, webchat, visitor, cookie, ticket, session, file, _folder: folder }
+        let visitor_token = opened["token"].as_str().expect("a token").to_owned();
+        Self {
+            process,
+            api,
+            other_company_api,
+            webchat_key,
+            visitor_token,
+            cookie,
+            ticket,
+            session,
+            file_path,
+            _folder: folder,
+        }
     }
 
-    /// Every path that is read, with the headers of a request for it.
+    /// Every path that is requested, with the headers of a request for it.
     async fn requests(&self) -> Vec<(String, String)> {
         let mut requests = Vec::new();
         let token = format!("authorization: Bearer {}\r\n", self.api.key());
         let cookie = format!("cookie: {}\r\nsec-fetch-site: same-origin\r\n", self.cookie);
-        let visitor = format!("origin: {PAGE}\r\nauthorization: Bearer {}\r\n", self.visitor);
+        let visitor = format!("origin: {PAGE}\r\nauthorization: Bearer {}\r\n", self.visitor_token);
         for document in ["/api/v1/openapi.json", "/panel/api/v1/openapi.json"] {
             let document = Reply::of(self.api.anonymous(reqwest::Method::GET, document)).await.body;
             for (path, methods) in document["paths"].as_object().expect("paths") {
@@ -133,7 +144,7 @@ impl FilledService {
         );
         requests.push(("/api/v1/events?after=0&limit=1000".to_owned(), token.clone()));
         requests.push(("/api/v1/events/stream?after=0".to_owned(), token.clone()));
-        requests.push((self.file.clone(), String::new()));
+        requests.push((self.file_path.clone(), String::new()));
         // Reports are also CSV.
         let csv = format!("{token}accept: text/csv\r\n");
         let reports: Vec<_> = requests.iter().filter(|(path, _)| path.contains("/api/v1/reports/")).cloned().collect();
@@ -146,34 +157,34 @@ impl FilledService {
         let part = |part: &str| match part {
             "{ticketId}" => self.ticket.to_string(),
             "{sessionId}" => self.session.as_str().expect("an id").to_owned(),
-            "{publicKey}" => self.webchat.clone(),
+            "{publicKey}" => self.webchat_key.clone(),
             part if part.starts_with('{') => "1".to_owned(),
             part => part.to_owned(),
         };
         path.split('/').map(part).collect::<Vec<_>>().join("/")
     }
 
-    /// Opens a visitor's socket that asks for all messages, and reads none.
+    /// Opens a visitor's socket that asks for all messages and reads none.
     async fn open_socket(&self) -> TcpStream {
         let headers = format!(
             "origin: {PAGE}\r\nconnection: upgrade\r\nupgrade: websocket\r\nsec-websocket-version: 13\r\n\
              sec-websocket-key: dGhlIHNhbXBsZSBub25jZQ==\r\nsec-websocket-protocol: hotline.v1, {}\r\n",
-            self.visitor
+            self.visitor_token
         );
         let mut stream = connect(self.process.address).await;
-        let path = format!("/webchat/{}/socket", self.webchat);
+        let path = format!("/webchat/{}/socket", self.webchat_key);
         let mut bytes = format!("GET {path} HTTP/1.1\r\nhost: hotline\r\n{headers}\r\n").into_bytes();
         let after = br#"{"type":"after","id":null}"#;
-        // A text in one frame, under a mask that changes nothing.
-        bytes.extend([0x81, 0x80 | u8::try_from(after.len()).expect("a short one"), 0, 0, 0, 0]);
+        // A text frame with a mask of zeros, which changes nothing.
+        bytes.extend([0x81, 0x80 | u8::try_from(after.len()).expect("a short frame"), 0, 0, 0, 0]);
         bytes.extend(after);
         stream.write_all(&bytes).await.expect("it is sent");
         stream
     }
 
-    /// Fails unless the neighbour, another company, is served, from the same address and from another one.
-    async fn check_neighbour(&self) {
-        for api in [self.neighbour.clone(), self.neighbour.calling_from("127.0.0.2")] {
+    /// Fails unless another company is served, from the same address and from another one.
+    async fn check_other_company(&self) {
+        for api in [self.other_company_api.clone(), self.other_company_api.calling_from("127.0.0.2")] {
             for path in ["/tags", "/contacts", "/users"] {
                 let reply = api.get(path).await;
                 assert_eq!(reply.status, 200, "{path}: {}", reply.body);
@@ -199,7 +210,7 @@ async fn connect(address: SocketAddr) -> TcpStream {
     socket.connect(address).await.expect("a connection")
 }
 
-/// Sends one request, and reads the response.
+/// Sends one request and reads the whole response.
 async fn read(address: SocketAddr, path: &str, headers: &str) {
     let mut stream = TcpStream::connect(address).await.expect("a connection");
     let request = format!("GET {path} HTTP/1.1\r\nhost: hotline\r\nconnection: close\r\n{headers}\r\n");
@@ -221,7 +232,7 @@ async fn send_unread(address: SocketAddr, path: &str, headers: &str) -> TcpStrea
 #[actix_web::test]
 async fn unread_responses_of_every_path_take_little_memory_and_other_clients_are_served_measured() {
     let service = FilledService::start().await;
-    service.check_neighbour().await;
+    service.check_other_company().await;
     let requests = service.requests().await;
     assert!(requests.len() > 150, "only {} paths", requests.len());
     // The memory that the first response of each path needs is not counted.
@@ -232,18 +243,18 @@ async fn unread_responses_of_every_path_take_little_memory_and_other_clients_are
     service.process.forget_peak();
     let mut unread = Vec::new();
     for (path, headers) in &requests {
-        let is_large = path.ends_with("/messages") || path.contains("/events") || *path == service.file;
-        for _ in 0..if is_large { CONNECTIONS_OF_LARGE } else { CONNECTIONS } {
+        let is_large = path.ends_with("/messages") || path.contains("/events") || *path == service.file_path;
+        for _ in 0..if is_large { CONNECTIONS_IF_LARGE } else { CONNECTIONS } {
             unread.push(send_unread(service.process.address, path, headers).await);
         }
         if is_large {
-            service.check_neighbour().await;
+            service.check_other_company().await;
         }
     }
     for _ in 0..SOCKETS {
         unread.push(service.open_socket().await);
     }
-    service.check_neighbour().await;
+    service.check_other_company().await;
     let growth = service.process.peak_bytes().saturating_sub(bytes_before);
     println!(
         "{} connections to {} paths: {} KiB above {} MiB",
@@ -252,7 +263,7 @@ async fn unread_responses_of_every_path_take_little_memory_and_other_clients_are
         growth / 1024,
         bytes_before / MIB
     );
-    assert!(growth <= GROWTH_BYTES_MAX, "{} MiB above", growth / MIB);
+    assert!(growth <= GROWTH_BYTES_MAX, "memory grew by {} MiB", growth / MIB);
     // Clients that read nothing are disconnected; then there is room for one that reads, at the same address.
     let path = format!("/tickets/{}/messages", service.ticket);
     eventually("a reader is served", || async { service.api.get(&path).await.status == 200 }).await;

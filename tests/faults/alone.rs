@@ -20,8 +20,8 @@ impl Mix {
 
 /// Compares the record with what the service shows, stops it, and compares with what its tables have.
 pub async fn check(record: &Record, rig: &mut Rig) -> Verdict {
-    let seen = check_shown(record, &rig.api()).await;
+    let shown = check_shown(record, &rig.api()).await;
     rig.stop();
     let company = rig.company.id.0;
-    rig.database(async |db| check_held(record, seen, db, company).await).await
+    rig.database(async |db| check_held(record, shown, db, company).await).await
 }

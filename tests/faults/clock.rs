@@ -10,7 +10,7 @@ use crate::summary::Row;
 use crate::support::{Api, Company, eventually};
 
 const CHANGES_MIN: u64 = 200;
-const BACK_S: i64 = -3600;
+const CLOCK_OFFSET_S: i64 = -3600;
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 #[ignore = "a fault run: make faults"]
@@ -25,7 +25,7 @@ async fn the_clock_goes_back_by_an_hour() {
     let visitor = Visitor::begin(&rig).await;
     assert!(visitor.sees_exchange(&rig, "before").await);
     mix.progress(CHANGES_MIN).await;
-    rig.shim().set(Knob::ClockOffsetS, BACK_S);
+    rig.shim().set(Knob::ClockOffsetS, CLOCK_OFFSET_S);
     let sees_messages = visitor.sees_exchange(&rig, "an hour earlier").await;
     mix.progress(CHANGES_MIN).await;
     rig.kill();
@@ -36,8 +36,11 @@ async fn the_clock_goes_back_by_an_hour() {
     let record = mix.end(&rig).await;
     let verdict = check(&record, &mut rig).await;
     // A session shows what was said since it began, by the clock (docs/durability.md).
-    let visitors =
-        if sees_messages { "see what is said meanwhile" } else { "of before see what is said meanwhile only later" };
+    let visitors = if sees_messages {
+        "see what is said meanwhile"
+    } else {
+        "with an earlier session see only later what is said meanwhile"
+    };
     let seen = format!(
         "visitors {visitors}; {} calls repeated and known; slowest answer {:.1?}",
         record.repeats, record.slowest
@@ -65,7 +68,7 @@ impl Visitor {
         Self { company, session }
     }
 
-    /// Sends a message and gets an answer. Returns whether both are the last messages that the session shows.
+    /// Sends a visitor's message, and answers it. Returns whether both are the last messages that the session shows.
     async fn sees_exchange(&self, rig: &Rig, when: &str) -> bool {
         let api = Api::new(rig.address(), &self.company.key);
         let path = format!("/webchat/sessions/{}/messages", self.session);

@@ -18,28 +18,28 @@ const CHANGES_MIN: u64 = 100;
 
 /// Connections that are held open, and file descriptors the run needs for them and everything else.
 const HALF_OPEN: usize = 10_000;
-const FILES: u64 = HALF_OPEN as u64 + 1_000;
-/// Connections that are being opened at once: fewer than the backlog takes.
+const FILE_DESCRIPTORS: u64 = HALF_OPEN as u64 + 1_000;
+/// Connections that are being opened at once: fewer than the listen backlog holds.
 const OPENED_AT_ONCE: usize = 256;
 
 /// The file descriptors that most systems give a service at first.
-const USUAL_FILES: u32 = 1024;
+const USUAL_FILE_DESCRIPTORS: u32 = 1024;
 
-/// How long the service waits for a head, and then for its client to close (`src/web/connections`); the rest is for a
-/// machine that has to end 10,000 of them.
+/// How long the service waits for a head, and then for its client to close (`src/web/connections`); the rest is for
+/// the machine, which has to end 10,000 of them.
 const HEAD_TIME: Duration = Duration::from_secs(10);
 const END_TIME_MAX: Duration = Duration::from_secs(10 + 5 + 15);
 /// A body has 20 s whatever its length.
 const BODY_TIME: Duration = Duration::from_secs(20);
 
 /// Slow connections of each kind, and the pause between their bytes.
-const SLOW: usize = 100;
-const DRIP: Duration = Duration::from_millis(500);
+const SLOW_CONNECTIONS: usize = 100;
+const DRIP_PAUSE: Duration = Duration::from_millis(500);
 
 /// The longest that others may wait for an answer meanwhile.
 const ANSWER_TIME_MAX: Duration = Duration::from_secs(3);
 
-/// Memory 10,000 connections may take: 20 KiB each, as is promised, and as much again.
+/// How much memory 10,000 connections may take: the promised 20 KiB each, and as much again.
 const GROWTH_MAX_KIB: u64 = 400 << 10;
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -53,7 +53,7 @@ async fn ten_thousand_half_open_connections_keep_nobody_from_being_served() {
     if let Err(why) = raise_file_limit() {
         return row.not_run(&why);
     }
-    let mut rig = Rig::with(Needs { files: Some(USUAL_FILES), ..Needs::default() }).await;
+    let mut rig = Rig::with(Needs { files: Some(USUAL_FILE_DESCRIPTORS), ..Needs::default() }).await;
     let mix = Mix::begin(&rig).await;
     mix.progress(CHANGES_MIN).await;
     let (address, memory) = (rig.address(), rig.memory_kib("VmRSS"));
@@ -123,11 +123,11 @@ async fn clients_that_drip_a_request_are_disconnected() {
         tokio::spawn(async move {
             let began = Instant::now();
             let pieces = std::iter::once(beginning).chain(std::iter::repeat_with(|| b" ".to_vec()));
-            let response = send_pieces(address, pieces, DRIP, limit + END_TIME_MAX).await.expect("a connection");
+            let response = send_pieces(address, pieces, DRIP_PAUSE, limit + END_TIME_MAX).await.expect("a connection");
             (response, began.elapsed(), limit)
         })
     };
-    let slow: Vec<_> = (0..SLOW)
+    let slow: Vec<_> = (0..SLOW_CONNECTIONS)
         .flat_map(|_| [drip(head.clone(), HEAD_TIME), drip(body_head.clone().into_bytes(), BODY_TIME)])
         .collect();
     let slowest = slowest_answer(&rig, BODY_TIME).await;
@@ -135,7 +135,7 @@ async fn clients_that_drip_a_request_are_disconnected() {
     for (number, end) in slow.into_iter().enumerate() {
         let (response, took, limit) = end.await.expect("an end");
         assert!(response.is_closed, "connection {number} is still open after {took:?}");
-        // A head that never ends is no request, and is not answered.
+        // A head that never ends is not a request, and is not answered.
         let expected = (limit == BODY_TIME).then_some(408);
         assert_eq!(response.status(), expected, "{response:?}");
         assert!(took >= limit - Duration::from_secs(1), "given up after {took:?}, before {limit:?}");
@@ -158,10 +158,10 @@ async fn slowest_answer(rig: &Rig, time: Duration) -> Duration {
     let began = Instant::now();
     let mut slowest = Duration::ZERO;
     while began.elapsed() < time {
-        let asked = Instant::now();
+        let requested = Instant::now();
         let live = Reply::of(rig.api().anonymous(reqwest::Method::GET, "/health/live")).await;
         assert_eq!(live.status, 200);
-        slowest = slowest.max(asked.elapsed());
+        slowest = slowest.max(requested.elapsed());
         tokio::time::sleep(Duration::from_millis(50)).await;
     }
     slowest
@@ -171,8 +171,8 @@ async fn slowest_answer(rig: &Rig, time: Duration) -> Duration {
 fn raise_file_limit() -> Result<(), String> {
     let limit = Resource::RLIMIT_NOFILE;
     let (_, hard) = getrlimit(limit).map_err(|error| error.to_string())?;
-    if hard < FILES && setrlimit(limit, FILES, FILES).is_err() {
-        return Err(format!("only {hard} file descriptors may be had, {FILES} are needed"));
+    if hard < FILE_DESCRIPTORS && setrlimit(limit, FILE_DESCRIPTORS, FILE_DESCRIPTORS).is_err() {
+        return Err(format!("only {hard} file descriptors are available, {FILE_DESCRIPTORS} are needed"));
     }
-    setrlimit(limit, FILES, hard.max(FILES)).map_err(|error| error.to_string())
+    setrlimit(limit, FILE_DESCRIPTORS, hard.max(FILE_DESCRIPTORS)).map_err(|error| error.to_string())
 }

@@ -26,7 +26,7 @@ const OUTAGE: Duration = Duration::from_secs(8);
 /// (5 s), and a reply on a busy machine.
 const ANSWER_TIME_MAX: Duration = Duration::from_secs(15);
 
-/// Room for an empty cluster (some 60 MiB), its log, and what a run writes before it is filled up.
+/// Room for an empty cluster (about 60 MiB), its log, and what a run writes before it is filled up.
 const DISK_MIB: usize = 224;
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -46,11 +46,11 @@ async fn postgres_is_killed_and_comes_back() {
         rig.signal_postgres(Signal::SIGKILL);
         let began = Instant::now();
         eventually("another postmaster runs", || async { rig.has_another_postmaster(postmaster) }).await;
-        rig.lists_are_served().await;
+        rig.wait_until_lists_are_served().await;
         slowest = slowest.max(began.elapsed());
     }
     mix.progress(CHANGES_MIN).await;
-    rig.has_logged("PostgreSQL exited unexpectedly and will be restarted");
+    rig.assert_logged("PostgreSQL exited unexpectedly and will be restarted");
     let record = mix.end(&rig).await;
     let verdict = check(&record, &mut rig).await;
     assert_eq!(verdict.unknown, 0, "calls were not answered although the service ran");
@@ -72,23 +72,23 @@ async fn postgres_is_frozen_and_thaws() {
     rig.signal_postgres(Signal::SIGSTOP);
     let began = Instant::now();
     let probes = probe_for(&rig, OUTAGE).await;
-    let meanwhile = mix.acknowledged() - before;
+    let changes_meanwhile = mix.acknowledged() - before;
     let refused_calls = mix.unavailable() - unavailable;
     rig.signal_postgres(Signal::SIGCONT);
     let frozen = began.elapsed();
     let began = Instant::now();
-    rig.lists_are_served().await;
+    rig.wait_until_lists_are_served().await;
     let back = began.elapsed();
     mix.progress(CHANGES_MIN).await;
-    rig.has_logged("database does not respond");
+    rig.assert_logged("database does not respond");
     let record = mix.end(&rig).await;
     let verdict = check(&record, &mut rig).await;
-    assert!(meanwhile > 0, "no change was acknowledged meanwhile");
+    assert!(changes_meanwhile > 0, "no change was acknowledged meanwhile");
     assert_eq!(verdict.unknown, 0, "calls were not answered although the service ran");
     assert!(record.slowest < ANSWER_TIME_MAX, "the slowest answer took {:?}", record.slowest);
     let seen = format!(
-        "{meanwhile} changes acknowledged in {frozen:.1?} without PostgreSQL, {refused_calls} calls answered 503, \
-         {probes} probes answered; lists were back {back:.1?} after; slowest answer {:.1?}",
+        "{changes_meanwhile} changes acknowledged in {frozen:.1?} without PostgreSQL, {refused_calls} calls answered \
+         503, {probes} probes answered; lists were back {back:.1?} after; slowest answer {:.1?}",
         record.slowest
     );
     row.end(&verdict, &seen);
@@ -111,11 +111,11 @@ async fn postgres_is_restarted_under_load() {
         kill(postmaster, Signal::SIGINT).expect("the postmaster");
         let began = Instant::now();
         eventually("another postmaster runs", || async { rig.has_another_postmaster(postmaster) }).await;
-        rig.lists_are_served().await;
+        rig.wait_until_lists_are_served().await;
         slowest = slowest.max(began.elapsed());
     }
     mix.progress(CHANGES_MIN).await;
-    rig.has_logged("PostgreSQL exited unexpectedly and will be restarted");
+    rig.assert_logged("PostgreSQL exited unexpectedly and will be restarted");
     let record = mix.end(&rig).await;
     let verdict = check(&record, &mut rig).await;
     assert_eq!(verdict.unknown, 0, "calls were not answered although the service ran");
@@ -143,20 +143,20 @@ async fn the_disk_of_postgres_is_full_for_a_while() {
     eventually("the persister meets the full disk", || async { !rig.is_part_ready("persister").await }).await;
     let before = mix.acknowledged();
     let probes = probe_for(&rig, OUTAGE).await;
-    let meanwhile = mix.acknowledged() - before;
-    rig.has_logged("database accepts no changes; they are retried");
+    let changes_meanwhile = mix.acknowledged() - before;
+    rig.assert_logged("database accepts no changes; they are retried");
     std::fs::remove_file(ballast).expect("room is made");
     let began = Instant::now();
-    rig.lists_are_served().await;
+    rig.wait_until_lists_are_served().await;
     let back = began.elapsed();
     mix.progress(CHANGES_MIN).await;
     let record = mix.end(&rig).await;
     let verdict = check(&record, &mut rig).await;
-    assert!(meanwhile > 0, "no change was acknowledged meanwhile");
+    assert!(changes_meanwhile > 0, "no change was acknowledged meanwhile");
     assert_eq!(verdict.unknown, 0, "calls were not answered although the service ran");
     let seen = format!(
-        "{meanwhile} changes acknowledged in {OUTAGE:?} without room, {probes} probes answered; lists were back \
-         {back:.1?} after; slowest answer {:.1?}",
+        "{changes_meanwhile} changes acknowledged in {OUTAGE:?} without room, {probes} probes answered; lists were \
+         back {back:.1?} after; slowest answer {:.1?}",
         record.slowest
     );
     cluster.stop().await.expect("PostgreSQL stops");
@@ -168,10 +168,10 @@ async fn probe_for(rig: &Rig, time: Duration) -> usize {
     let (api, began) = (rig.api(), Instant::now());
     let mut answers = 0;
     while began.elapsed() < time {
-        let asked = Instant::now();
+        let requested = Instant::now();
         let live = Reply::of(api.anonymous(reqwest::Method::GET, "/health/live")).await;
         assert_eq!(live.status, 200);
-        assert!(asked.elapsed() < Duration::from_secs(2), "`/health/live` took {:?}", asked.elapsed());
+        assert!(requested.elapsed() < Duration::from_secs(2), "`/health/live` took {:?}", requested.elapsed());
         answers += 1;
         tokio::time::sleep(Duration::from_millis(50)).await;
     }

@@ -40,28 +40,29 @@ async fn the_disk_of_the_journal_is_full_for_a_while() {
     let mix = Mix::begin(&rig).await;
     mix.progress(CHANGES_MIN).await;
     rig.shim().set(Knob::GrowErrno, Errno::ENOSPC as i64);
-    let full_before = mix.acknowledged();
+    let acknowledged_before = mix.acknowledged();
     mix.progress(CHANGES_MIN).await;
     rig.signal_postgres(Signal::SIGSTOP);
     eventually("the journal meets the full disk", || async { !rig.is_part_ready("journal").await }).await;
-    let full_disk_changes = mix.acknowledged() - full_before;
+    let full_disk_changes = mix.acknowledged() - acknowledged_before;
     let (api, tickets) = (rig.api(), mix.tickets());
     let refused = api.post(&format!("/tickets/{}/close", tickets[0]), json!({})).await;
     refused.error(503, "ERR_API_UNAVAILABLE");
     assert!(refused.headers.contains_key("retry-after"));
     // An earlier change waits for space, and so does a read of its ticket; each caller has one such change at most.
-    let reads = join_all(tickets.iter().map(async |ticket| api.get(&format!("/tickets/{ticket}")).await.status)).await;
-    let read = reads.iter().filter(|status| **status == 200).count();
+    let statuses =
+        join_all(tickets.iter().map(async |ticket| api.get(&format!("/tickets/{ticket}")).await.status)).await;
+    let read_count = statuses.iter().filter(|status| **status == 200).count();
     assert!(
-        read >= tickets.len() - CALLERS && reads.iter().all(|status| [200, 503].contains(&status.as_u16())),
-        "{reads:?}"
+        read_count >= tickets.len() - CALLERS && statuses.iter().all(|status| [200, 503].contains(&status.as_u16())),
+        "{statuses:?}"
     );
     assert_eq!(Reply::of(api.anonymous(Method::GET, "/health/live")).await.status, 200);
     rig.signal_postgres(Signal::SIGCONT);
     let began = Instant::now();
     eventually("the journal has room again", || async { rig.is_part_ready("journal").await }).await;
     let back = began.elapsed();
-    rig.has_logged(
+    rig.assert_logged(
         "could not create the next journal segment; changes are refused until this succeeds: check free disk space",
     );
     mix.progress(CHANGES_MIN).await;

@@ -14,10 +14,10 @@ use crate::summary::Row;
 const KILLS: usize = 8;
 const POWER_CUTS: usize = 5;
 
-/// What a start logs of a torn tail.
+/// What a start logs about a torn tail.
 const TORN: &str = "discarded an incomplete write at the journal's end; it had not been acknowledged";
 
-/// Changes of each life, so that there is something to lose.
+/// Changes before each kill, so that there is something to lose.
 const CHANGES_MIN: u64 = 60;
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -43,7 +43,7 @@ async fn what_was_answered_survives_kill_9_again_and_again() {
     mix.progress(CHANGES_MIN).await;
     let record = mix.end(&rig).await;
     let verdict = check(&record, &mut rig).await;
-    assert!(replayed > 0, "no kill met an entry that was not in the tables yet");
+    assert!(replayed > 0, "no kill came before the tables had every entry");
     let seen = format!(
         "{replayed} entries replayed, slowest start {slowest_start:.1?}, {} calls repeated, {} reads",
         record.repeats, record.reads

@@ -3,11 +3,11 @@
 //! `make faults` runs them, one at a time and within ten minutes; `make test` leaves them out. Each run is a mixed load
 //! (`mix`) that keeps a record of every answer (`record`), a fault in the middle of it, and a comparison of the record
 //! with the service and with PostgreSQL (`checker`). What was promised and what was seen become a row of
-//! `target/faults/summary.md`. Faults of disk and clock come from `shim.c`, which is preloaded into the service alone;
+//! `target/faults/summary.md`. Faults of disk and clock come from `shim.c`, which is preloaded only into the service;
 //! those of PostgreSQL are signals and a small file system. A fault that cannot be made on this machine is a row as
 //! well, with the reason.
 #![cfg(target_os = "linux")] // The shim is preloaded, and processes are found in /proc.
-#![allow(clippy::expect_used, clippy::panic)] // A test that meets the unexpected fails loudly.
+#![allow(clippy::expect_used, clippy::panic)] // A failed expectation must fail the test.
 
 #[path = "../support/mod.rs"]
 mod support;
@@ -28,5 +28,5 @@ mod journal_disk;
 mod killed;
 mod oversized;
 
-/// The folder of the table, below `target`.
-const SUMMARY: &str = "faults";
+/// The folder of the summary, below `target`.
+const SUMMARY_FOLDER: &str = "faults";

@@ -13,10 +13,10 @@ const CHANGES_MIN: u64 = 100;
 /// How many requests of each kind are sent at once.
 const AT_ONCE: usize = 10;
 
-/// The longest time until such a request has its answer.
+/// The longest time until an oversized request has its answer.
 const ANSWER_TIME_MAX: Duration = Duration::from_secs(30);
 
-/// Memory all of them together may take: a head of 128 KiB or a body of 1 MiB each, with what is made of it.
+/// How much memory all of them together may take: a head of 128 KiB or a body of 1 MiB each, with what is made of it.
 const GROWTH_MAX_KIB: u64 = 400 << 10;
 
 const MIB: usize = 1 << 20;
@@ -30,20 +30,20 @@ struct Oversized {
     statuses: &'static [u16],
 }
 
-/// A body, whole.
+/// A request whose whole body is sent.
 fn whole(name: &'static str, body: impl Into<Vec<u8>>, statuses: &'static [u16]) -> Oversized {
     let piece = body.into();
     let head = format!("POST /api/v1/messages HTTP/1.1\r\nContent-Length: {}\r\n", piece.len());
     Oversized { name, head, piece, pieces: 1, statuses }
 }
 
-/// A body without an end.
+/// A request whose body never ends.
 fn endless(name: &'static str, framing: &str, piece: Vec<u8>) -> Oversized {
     let head = format!("POST /api/v1/messages HTTP/1.1\r\n{framing}");
     Oversized { name, head, piece, pieces: usize::MAX, statuses: &[413] }
 }
 
-/// A head and nothing else.
+/// A request with only a head.
 fn head(name: &'static str, head: String, statuses: &'static [u16]) -> Oversized {
     Oversized { name, head, piece: Vec::new(), pieces: 0, statuses }
 }
@@ -109,8 +109,8 @@ async fn what_is_too_large_is_refused_and_costs_little() {
     let (mut answered, mut slowest) = (0, Duration::ZERO);
     for kind in oversized_requests() {
         let Oversized { name, head, piece, pieces, statuses } = kind;
-        // A head that is too large is no HTTP.
-        let is_http = pieces > 0;
+        // Without a body, it is the head that is too large.
+        let is_head_valid = pieces > 0;
         let head = format!("{head}{common}").into_bytes();
         let requests = (0..AT_ONCE).map(|_| {
             let pieces = std::iter::once(head.clone()).chain(std::iter::repeat_n(piece.clone(), pieces));
@@ -124,12 +124,12 @@ async fn what_is_too_large_is_refused_and_costs_little() {
         for request in requests.collect::<Vec<_>>() {
             let (response, took) = request.await.expect("an end");
             assert!(response.is_closed, "{name}: open after {took:?}");
-            // A head that is no HTTP is refused without the envelope, or closed; a reset may discard the refusal.
+            // An oversized head may be refused without the envelope, or closed; a reset may discard the refusal.
             match response.status() {
                 Some(status) => assert!(statuses.contains(&status), "{name}: {status}: {response:?}"),
-                None => assert!(!is_http, "{name}: no answer: {response:?}"),
+                None => assert!(!is_head_valid, "{name}: no answer: {response:?}"),
             }
-            assert!(!is_http || response.is_in_the_envelope(), "{name}: {response:?}");
+            assert!(!is_head_valid || response.is_error_in_envelope(), "{name}: {response:?}");
             slowest = slowest.max(took);
             answered += 1;
         }

@@ -1,4 +1,4 @@
-//! Bytes as no client library would send them.
+//! Sends bytes that no client library would send, and reads what the service answers.
 
 use std::convert::Infallible;
 use std::net::SocketAddr;
@@ -23,8 +23,8 @@ impl RawResponse {
         std::str::from_utf8(line).ok()?.strip_prefix("HTTP/1.1 ")?.get(..3)?.parse().ok()
     }
 
-    /// Whether the answer is an error in the envelope.
-    pub fn is_in_the_envelope(&self) -> bool {
+    /// Whether the answer is an error in the API's envelope.
+    pub fn is_error_in_envelope(&self) -> bool {
         let body = self.bytes.windows(4).position(|four| four == b"\r\n\r\n").map(|end| &self.bytes[end + 4..]);
         let body = body.and_then(|body| serde_json::from_slice::<serde_json::Value>(body).ok());
         body.is_some_and(|body| body["error"]["code"].is_string() && body["error"]["message"].is_string())

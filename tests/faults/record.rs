@@ -4,7 +4,7 @@ use std::time::Duration;
 
 /// What a call requests. Only changes are recorded; reads are compared with the record at once.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Deed {
+pub enum Action {
     Open,
     Send,
     Say,
@@ -16,7 +16,7 @@ pub enum Deed {
 /// One call, and its outcome.
 #[derive(Clone, Debug)]
 pub struct Call {
-    pub deed: Deed,
+    pub action: Action,
     /// The index of the conversation.
     pub conversation: usize,
     /// The ticket that was named; openings and visitors name none.
@@ -31,7 +31,7 @@ pub struct Call {
     pub outcome: Outcome,
 }
 
-/// What the caller knows.
+/// What the caller knows about the effect of its call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Outcome {
     /// A success: the message or ticket it named, and its ticket.
@@ -45,7 +45,7 @@ pub enum Outcome {
 impl Call {
     /// Whether the call may be repeated until it is answered, and then has taken effect once.
     pub fn is_repeatable(&self) -> bool {
-        self.keyed || self.deed == Deed::Say
+        self.keyed || self.action == Action::Say
     }
 
     pub fn is_unknown(&self) -> bool {

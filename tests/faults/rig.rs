@@ -1,5 +1,5 @@
-//! The service under fault: a process, its data folder, the database, and the door through which callers find it again
-//! after a restart.
+//! The service that a fault is made for: its process, its data folder, its database, and the door through which callers
+//! find it again after a restart.
 
 use std::net::SocketAddr;
 use std::path::Path;
@@ -19,8 +19,8 @@ use crate::shim::Shim;
 use crate::support::process::{Process, data_folder, postmaster, serving, signal_with_children, with_database};
 use crate::support::{Api, Company, Reply, eventually};
 
-/// Small segments: a start writes two of zeros, and a run is to see more than one. No limit of requests: the load is
-/// one company's; and none of connections, which all come from one address.
+/// Small segments: a start fills two with zeros, and a run should use more than one. No limit on requests, since one
+/// company makes the whole load; none on connections, since all come from one address.
 const OPTIONS: &[&str] = &[
     "--journal-segment-size",
     "256KiB",
@@ -32,7 +32,7 @@ const OPTIONS: &[&str] = &[
     "0",
 ];
 
-/// What a run needs in addition.
+/// What a run needs besides the service.
 #[derive(Default)]
 pub struct Needs<'a> {
     /// Faults of disk and clock.
@@ -68,7 +68,7 @@ impl Rig {
         let process = start_process(folder.path(), shim.as_ref(), url.as_deref(), needs.files);
         let process = process.unwrap_or_else(|log| panic!("hotline does not start: {log}"));
         let create = async |db: &PgPool| Company::create(db, "Acme").await;
-        let company = at_database(folder.path(), url.as_deref(), create).await;
+        let company = with_database_at(folder.path(), url.as_deref(), create).await;
         let rig = Self { company, door, process: Some(process), shim, url, files: needs.files, folder };
         rig.open_door();
         let api = rig.api();
@@ -134,9 +134,9 @@ impl Rig {
         assert!(status.success(), "no clean stop ({status}): {log}");
     }
 
-    /// Runs `work` on the database; the result of `work`.
+    /// Runs `work` on the database. Returns its result.
     pub async fn database<T>(&self, work: impl AsyncFnOnce(&PgPool) -> T) -> T {
-        at_database(self.folder(), self.url.as_deref(), work).await
+        with_database_at(self.folder(), self.url.as_deref(), work).await
     }
 
     /// Signals every process of the private PostgreSQL.
@@ -148,19 +148,19 @@ impl Rig {
         postmaster(self.folder()).expect("a running PostgreSQL")
     }
 
-    /// Whether another postmaster runs than this one.
-    pub fn has_another_postmaster(&self, than: Pid) -> bool {
-        postmaster(self.folder()).is_some_and(|found| found != than)
+    /// Whether a postmaster other than this one runs.
+    pub fn has_another_postmaster(&self, earlier: Pid) -> bool {
+        postmaster(self.folder()).is_some_and(|found| found != earlier)
     }
 
     /// Asserts that the running service has logged this line, which the runbook explains.
-    pub fn has_logged(&self, line: &str) {
+    pub fn assert_logged(&self, line: &str) {
         let log = self.process().log();
         assert!(log.contains(line), "`{line}` was not logged: {log}");
     }
 
     /// Waits until lists are served.
-    pub async fn lists_are_served(&self) {
+    pub async fn wait_until_lists_are_served(&self) {
         let api = self.api();
         eventually("lists are served again", || async {
             api.try_get("/tickets?perPage=1").await.is_some_and(|reply| reply.status == 200)
@@ -178,7 +178,7 @@ impl Rig {
     pub fn memory_kib(&self, name: &str) -> u64 {
         let status = std::fs::read_to_string(format!("/proc/{}/status", self.process().pid())).expect("the process");
         let line = status.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(':'));
-        line.and_then(|rest| rest.trim().trim_end_matches(" kB").parse().ok()).expect("a figure")
+        line.and_then(|rest| rest.trim().trim_end_matches(" kB").parse().ok()).expect("a number")
     }
 
     fn open_door(&self) {
@@ -198,7 +198,7 @@ fn start_process(folder: &Path, shim: Option<&Shim>, url: Option<&str>, files: O
         command.args(["--database-url", url]);
     }
     if let Some(files) = files {
-        command = limited(&command, files);
+        command = with_file_limit(&command, files);
     }
     if let Some(shim) = shim {
         shim.preload(&mut command);
@@ -206,15 +206,15 @@ fn start_process(folder: &Path, shim: Option<&Shim>, url: Option<&str>, files: O
     Process::start(folder, &mut command)
 }
 
-/// The same command with a lower limit of file descriptors, as most systems begin a service.
-fn limited(command: &Command, files: u32) -> Command {
+/// The same command with a lower limit of file descriptors, which most systems give a service at first.
+fn with_file_limit(command: &Command, files: u32) -> Command {
     let mut limited = Command::new("sh");
     limited.arg("-c").arg(format!("ulimit -Sn {files} && exec \"$@\"")).arg("sh");
     limited.arg(command.get_program()).args(command.get_args()).stdin(std::process::Stdio::null());
     limited
 }
 
-async fn at_database<T>(folder: &Path, url: Option<&str>, work: impl AsyncFnOnce(&PgPool) -> T) -> T {
+async fn with_database_at<T>(folder: &Path, url: Option<&str>, work: impl AsyncFnOnce(&PgPool) -> T) -> T {
     let Some(url) = url else { return with_database(folder, work).await };
     let db = crate::support::database::pool(PgConnectOptions::from_str(url).expect("a URL"));
     let done = work(&db).await;

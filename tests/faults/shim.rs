@@ -1,11 +1,11 @@
-//! Steers the shim: see `shim.c`.
+//! Controls the shim, a library that makes the faults of disk and clock in the service: see `shim.c`.
 
 use std::fs::File;
 use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-/// A fault, in the order of `enum knob`.
+/// A fault, or a count, in the order of `enum knob` in `shim.c`.
 #[derive(Clone, Copy, Debug)]
 pub enum Knob {
     SyncDelayUs,
@@ -20,7 +20,7 @@ pub enum Knob {
 const KNOBS: u64 = 7;
 const KNOB_BYTES: u64 = size_of::<i64>() as u64;
 
-/// The shim of one data folder. It takes effect at the next start, and what it does may be changed at any time.
+/// The shim of one data folder. It takes effect at the next start, and its faults may be changed at any time.
 pub struct Shim {
     library: PathBuf,
     control: PathBuf,
@@ -45,7 +45,7 @@ impl Shim {
         Self { library, control, knobs, journal: data_dir.join("journal") }
     }
 
-    /// Gives the shim to a service that is about to start. Its PostgreSQL gets none of its environment.
+    /// Gives the shim to a service that is about to start. The service's PostgreSQL gets none of its environment.
     pub fn preload(&self, command: &mut Command) {
         command.env("LD_PRELOAD", &self.library);
         command.env("HOTLINE_FAULTS", &self.control);

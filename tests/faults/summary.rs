@@ -26,7 +26,8 @@ pub struct Row {
 }
 
 impl Row {
-    /// A run that failed for want of time may be tried again; one whose record was contradicted fails for good.
+    /// Begins the row of a run. A run that failed for lack of time may be tried again; one whose record was
+    /// contradicted fails for good.
     pub fn begin(place: u32, fault: &'static str, promised: &'static str) -> Self {
         let row = Self { place, fault, promised, begun: Instant::now() };
         let before = fs::read_to_string(row.file()).unwrap_or_default();
@@ -69,12 +70,12 @@ impl Row {
     }
 }
 
-/// Contradictions that a failure shows; the first ones are the most useful.
+/// How many contradictions a failure shows; the first ones are the most useful.
 const SHOWN_MAX: usize = 20;
 
-/// The folder of the table, below `target`.
+/// The folder of the summary, below `target`.
 fn folder() -> PathBuf {
-    Path::new(env!("CARGO_TARGET_TMPDIR")).parent().expect("the target folder").join(crate::SUMMARY)
+    Path::new(env!("CARGO_TARGET_TMPDIR")).parent().expect("the target folder").join(crate::SUMMARY_FOLDER)
 }
 
 fn summary(rows: &Path) -> String {

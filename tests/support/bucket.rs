@@ -25,7 +25,7 @@ struct Contents {
     /// How many parts all uploads have had together.
     parts: usize,
     /// Whether everything is answered with `503`.
-    is_away: bool,
+    is_unavailable: bool,
 }
 
 pub struct Bucket {
@@ -75,8 +75,8 @@ impl Bucket {
         self.contents.lock().parts
     }
 
-    pub fn set_away(&self, is_away: bool) {
-        self.contents.lock().is_away = is_away;
+    pub fn set_unavailable(&self, is_unavailable: bool) {
+        self.contents.lock().is_unavailable = is_unavailable;
     }
 
     pub async fn stop(self) {
@@ -86,11 +86,12 @@ impl Bucket {
 
 async fn answer(request: HttpRequest, contents: Data<Mutex<Contents>>, body: Bytes) -> HttpResponse {
     let mut contents = contents.lock();
-    if contents.is_away {
+    if contents.is_unavailable {
         return HttpResponse::ServiceUnavailable().finish();
     }
-    let signed = request.headers().get("authorization").and_then(|signed| signed.to_str().ok()).unwrap_or_default();
-    if !signed.starts_with("AWS4-HMAC-SHA256 Credential=key/") {
+    let authorization =
+        request.headers().get("authorization").and_then(|value| value.to_str().ok()).unwrap_or_default();
+    if !authorization.starts_with("AWS4-HMAC-SHA256 Credential=key/") {
         return HttpResponse::Forbidden().finish();
     }
     let query: BTreeMap<String, String> =
@@ -126,9 +127,9 @@ async fn answer(request: HttpRequest, contents: Data<Mutex<Contents>>, body: Byt
         ("POST", None) if query.contains_key("delete") => {
             let listed = String::from_utf8(body.to_vec()).expect("text");
             let keys = listed.split("<Key>").skip(1).filter_map(|rest| rest.split("</Key>").next());
-            let deleted: Vec<String> = keys.map(str::to_owned).collect();
-            contents.objects.retain(|key, _| !deleted.contains(key));
-            let deleted: String = deleted.iter().map(|key| format!("<Deleted><Key>{key}</Key></Deleted>")).collect();
+            let keys: Vec<String> = keys.map(str::to_owned).collect();
+            contents.objects.retain(|key, _| !keys.contains(key));
+            let deleted: String = keys.iter().map(|key| format!("<Deleted><Key>{key}</Key></Deleted>")).collect();
             xml(&format!("<DeleteResult>{deleted}</DeleteResult>"))
         }
         ("GET", None) if query.contains_key("list-type") => {

@@ -21,13 +21,13 @@ pub struct Api {
 /// How long a client waits for an answer.
 const PATIENCE: Duration = Duration::from_secs(60);
 
-/// The pause before a request that got `503` is sent again.
+/// The pause before a request that was answered with `503` is sent again.
 const PAUSE: Duration = Duration::from_millis(50);
 
-/// How long a request that gets `503` is sent again.
+/// For how long a request that is answered with `503` is sent again.
 const BUSY_TIME_MAX: Duration = Duration::from_secs(240);
 
-/// A builder of clients for plain HTTP: the system's certificates, some hundred files, are not read.
+/// A builder of clients for plain HTTP: the system's certificates, about a hundred files, are not read.
 #[allow(clippy::disallowed_methods)] // Plain HTTP needs no roots.
 fn plain_http() -> ClientBuilder {
     static TLS_CONFIG: LazyLock<ClientConfig> = LazyLock::new(|| {
@@ -84,7 +84,7 @@ impl Api {
         &self.key
     }
 
-    /// The same client, which waits this long for each answer.
+    /// The same client, but it waits this long for each answer.
     pub fn within(mut self, time: Duration) -> Self {
         self.timeout = time;
         self
@@ -187,9 +187,9 @@ impl Reply {
         Self::result_of(request).await.ok()
     }
 
-    /// Sends a request again while it is answered `503`; the last answer. On a slow machine some of many requests at
-    /// once get it: a request waits three seconds for a connection to the database, and five for a lock or a statement.
-    /// A plain change may have been made nevertheless, if its commit was not answered in time.
+    /// Sends a request, and again while it is answered with `503`. Returns the last answer. On a slow machine some of
+    /// many parallel requests get a `503`: a request waits three seconds for a connection to the database, and five for
+    /// a lock or a statement. A plain change may have been made nevertheless, if its commit was not answered in time.
     pub async fn retried_while_busy(request: impl Fn() -> RequestBuilder) -> Self {
         Self::try_retried_while_busy(request).await.expect("the service answers")
     }
@@ -207,7 +207,7 @@ impl Reply {
         }
     }
 
-    /// The answer, or the error because of which there is none.
+    /// Sends a request. The error says why there is no answer.
     pub async fn result_of(request: RequestBuilder) -> reqwest::Result<Self> {
         let response = request.send().await?;
         let (status, headers) = (response.status(), response.headers().clone());
@@ -218,7 +218,7 @@ impl Reply {
             Value::Null
         } else {
             serde_json::from_slice(&bytes)
-                .unwrap_or_else(|error| panic!("no JSON ({error}): {}", String::from_utf8_lossy(&bytes)))
+                .unwrap_or_else(|error| panic!("not JSON ({error}): {}", String::from_utf8_lossy(&bytes)))
         };
         Ok(Self { status, headers, body, bytes: bytes.to_vec() })
     }
@@ -228,14 +228,14 @@ impl Reply {
         self.headers.get("idempotent-replay").is_some_and(|header| header == "true")
     }
 
-    /// The resource in the body. Fails if the status is another.
+    /// The resource in the body. Fails if the status differs.
     #[track_caller]
     pub fn data(&self, status: u16) -> &Value {
         assert_eq!(self.status.as_u16(), status, "{}", self.body);
         &self.body["data"]
     }
 
-    /// The details of an error. Fails if status or code are others.
+    /// The details of an error. Fails if the status or the code differs.
     #[track_caller]
     pub fn error(&self, status: u16, code: &str) -> &Value {
         assert_eq!(self.status.as_u16(), status, "{}", self.body);

@@ -85,8 +85,8 @@ impl TestDatabase {
 /// a request is refused.
 pub fn pool(options: PgConnectOptions) -> PgPool {
     let pool = hotline_persistence::pool::connect(options);
-    let patient = pool.options().clone().acquire_timeout(patience(PATIENCE));
-    patient.connect_lazy_with(PgConnectOptions::clone(&pool.connect_options()))
+    let options = pool.options().clone().acquire_timeout(patience(PATIENCE));
+    options.connect_lazy_with(PgConnectOptions::clone(&pool.connect_options()))
 }
 
 /// The statement that copies a template's files. For a small database in memory, this takes half the time of a copy
@@ -103,7 +103,7 @@ async fn admin() -> PgConnectOptions {
 /// A database that others are copied from.
 struct Template {
     name: String,
-    /// Holds the lock of the database's kind: while it is open, no other process drops the database.
+    /// Holds the lock on this kind of template: while it is open, no other process drops the database.
     lock_connection: PgConnection,
 }
 
@@ -133,8 +133,8 @@ impl Template {
             lock(&mut lock_connection, "pg_advisory_unlock_shared", kind).await;
             lock(&mut lock_connection, "pg_advisory_lock", kind).await;
             if !exists(&mut lock_connection, &name).await {
-                let others = "select datname::text from pg_database where starts_with(datname::text, $1)";
-                let others = sqlx::query_scalar(others).bind(format!("{kind}_")).fetch_all(&mut lock_connection).await;
+                let query = "select datname::text from pg_database where starts_with(datname::text, $1)";
+                let others = sqlx::query_scalar(query).bind(format!("{kind}_")).fetch_all(&mut lock_connection).await;
                 let others: Vec<String> = others.expect("the databases");
                 for other in others {
                     run(&mut lock_connection, &format!("drop database {other} with (force)")).await;
@@ -156,8 +156,8 @@ async fn lock(connection: &mut PgConnection, function: &str, kind: &str) {
 }
 
 async fn exists(connection: &mut PgConnection, name: &str) -> bool {
-    let exists = "select exists (select from pg_database where datname = $1)";
-    sqlx::query_scalar(exists).bind(name).fetch_one(connection).await.expect("an answer")
+    let query = "select exists (select from pg_database where datname = $1)";
+    sqlx::query_scalar(query).bind(name).fetch_one(connection).await.expect("an answer")
 }
 
 /// How another process connects to a database: through the socket of this machine.
@@ -199,7 +199,7 @@ async fn connect(options: &PgConnectOptions) -> PgConnection {
     PgConnection::connect_with(options).await.expect("the shared PostgreSQL answers")
 }
 
-/// The code with which PostgreSQL refuses a statement about a database that others are connected to.
+/// The error code of a statement that PostgreSQL refuses because others are connected to the database.
 const OBJECT_IN_USE: &str = "55006";
 
 /// Runs a statement that creates, renames or drops a database, and retries while others are connected to the database.
@@ -211,8 +211,8 @@ async fn run(connection: &mut PgConnection, statement: &str) {
         let is_late = Instant::now() >= deadline;
         match sqlx::query(AssertSqlSafe(statement)).execute(&mut *connection).await {
             Err(sqlx::Error::Database(error)) if error.code().as_deref() == Some(OBJECT_IN_USE) && !is_late => {}
-            done => {
-                done.expect(statement);
+            result => {
+                result.expect(statement);
                 return;
             }
         }

@@ -3,8 +3,9 @@
 use hotline_persistence::{CompanyId, PgPool};
 use sqlx::AssertSqlSafe;
 
-/// Every event of a company, one a row: `id`, `kind`, and the `message`, `ticket` or `session` it is about.
-const EVENTS: &str = "with logged as (
+/// A `with` clause with every event of a company, one per row: `id`, `kind`, and the `message`, `ticket` or `session`
+/// it is about.
+const EVENTS_CLAUSE: &str = "with logged as (
     select e.first_id + t.place - 1 as id, t.event ->> 'k' as kind, (t.event -> 'r' -> 'm' ->> 'i')::bigint as message,
         coalesce(g.into_id, x.ticket) as ticket, t.event -> 'r' -> 's' -> 'r' ->> 'id' as session
     from events e cross join jsonb_array_elements(e.told::jsonb) with ordinality t (event, place)
@@ -16,7 +17,7 @@ const EVENTS: &str = "with logged as (
 /// Each property of these events, and the query for its violations, which must find nothing.
 const PROPERTIES: [(&str, &str); 7] = [
     (
-        "ids are dense, each there once",
+        "ids are dense, and each occurs once",
         "select min(id), max(id), count(*) from logged having count(*) > 0 and (min(id) <> 1 or count(*) <> max(id)
             or count(distinct id) <> count(*)
             or max(id) <> (select last_id from event_counters where company_id = $1))",
@@ -65,9 +66,9 @@ const PROPERTIES: [(&str, &str); 7] = [
     ),
 ];
 
-/// The events of plain records, one a row: `id`, `kind`, `noun`, `record`, and the record's `name` at that time; and
-/// the existing records, by `noun` and `id`.
-const PLAIN_EVENTS: &str = "with logged as (
+/// A `with` clause with the events of plain records, one per row: `id`, `kind`, `noun`, `record`, and the record's
+/// `name` at that time; and with the existing records, by `noun` and `id`.
+const PLAIN_EVENTS_CLAUSE: &str = "with logged as (
     select e.first_id + t.place - 1 as id, t.event ->> 'k' as kind, split_part(t.event ->> 'k', '.', 1) as noun,
         coalesce(t.event -> 'r' -> 'c' -> 'i', t.event -> 'r' -> 'k' -> 'i', t.event -> 'r' -> 'd' -> 'r' -> 'id')::bigint as record,
         coalesce(t.event -> 'r' -> 'c', t.event -> 'r' -> 'k') -> 's' ->> 'name' as name
@@ -109,22 +110,27 @@ pub async fn check_events(db: &PgPool, company: CompanyId) {
 
 /// The properties of live records that the log violates, each with up to five examples.
 pub async fn wrong_events(db: &PgPool, company: CompanyId) -> Vec<String> {
-    find_violations(db, company, EVENTS, &PROPERTIES).await
+    find_violations(db, company, EVENTS_CLAUSE, &PROPERTIES).await
 }
 
 /// Fails unless the log has each change of plain records once, all of which must have come through the API.
 pub async fn check_plain_events(db: &PgPool, company: CompanyId) {
-    assert_eq!(find_violations(db, company, PLAIN_EVENTS, &PLAIN_PROPERTIES).await, Vec::<String>::new());
+    assert_eq!(find_violations(db, company, PLAIN_EVENTS_CLAUSE, &PLAIN_PROPERTIES).await, Vec::<String>::new());
 }
 
-async fn find_violations(db: &PgPool, company: CompanyId, events: &str, properties: &[(&str, &str)]) -> Vec<String> {
-    let count = format!("{events} select count(*) from logged");
-    let count: i64 = sqlx::query_scalar(AssertSqlSafe(count)).bind(company).fetch_one(db).await.expect("a count");
+async fn find_violations(
+    db: &PgPool,
+    company: CompanyId,
+    with_clause: &str,
+    properties: &[(&str, &str)],
+) -> Vec<String> {
+    let query = format!("{with_clause} select count(*) from logged");
+    let count: i64 = sqlx::query_scalar(AssertSqlSafe(query)).bind(company).fetch_one(db).await.expect("a count");
     assert!(count > 0, "the log has no events");
     let mut violations = Vec::new();
     for (property, query) in properties {
         let found: Vec<(Option<i64>, Option<i64>, Option<i64>)> =
-            sqlx::query_as(AssertSqlSafe(format!("{events} {query} limit 5")))
+            sqlx::query_as(AssertSqlSafe(format!("{with_clause} {query} limit 5")))
                 .bind(company)
                 .fetch_all(db)
                 .await

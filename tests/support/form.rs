@@ -7,7 +7,7 @@ use super::{Api, Reply};
 /// The boundary between the parts.
 const BOUNDARY: &str = "----hotline-test-7f0c9a2e";
 
-/// A form while it is written.
+/// A form that is being written.
 #[derive(Clone, Default)]
 pub struct Form(Vec<u8>);
 
@@ -40,7 +40,7 @@ impl Form {
         self
     }
 
-    /// The whole body, with its closing boundary.
+    /// The finished body, with its closing boundary.
     pub fn bytes(mut self) -> Vec<u8> {
         self.0.extend_from_slice(format!("--{BOUNDARY}--\r\n").as_bytes());
         self.0

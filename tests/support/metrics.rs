@@ -26,27 +26,27 @@ impl ScrapedMetrics {
         self.0.get(sample).copied()
     }
 
-    /// Samples whose name and labels hold this text.
+    /// Samples whose name or labels contain this text.
     pub fn with(&self, text: &str) -> Vec<(&str, f64)> {
-        let held = self.0.iter().filter(|(sample, _)| sample.contains(text));
-        held.map(|(sample, value)| (sample.as_str(), *value)).collect()
+        let matching = self.0.iter().filter(|(sample, _)| sample.contains(text));
+        matching.map(|(sample, value)| (sample.as_str(), *value)).collect()
     }
 
     fn parse(text: &str) -> Self {
-        assert!(text.ends_with('\n'), "the last line has no end");
+        assert!(text.ends_with('\n'), "the last line does not end with a newline");
         let mut families: BTreeMap<&str, &str> = BTreeMap::new();
-        let mut helped = BTreeSet::new();
+        let mut names_with_help = BTreeSet::new();
         let mut samples = BTreeMap::new();
         let mut current = "";
         for line in text.lines() {
             if let Some(help) = line.strip_prefix("# HELP ") {
                 let (name, words) = help.split_once(' ').expect("a help has words");
                 check_name(name);
-                assert!(!words.is_empty() && helped.insert(name), "{line}");
+                assert!(!words.is_empty() && names_with_help.insert(name), "{line}");
                 current = name;
             } else if let Some(kind) = line.strip_prefix("# TYPE ") {
                 let (name, kind) = kind.split_once(' ').expect("a type has a kind");
-                assert_eq!(name, current, "a type after another's help");
+                assert_eq!(name, current, "a type after the help of another metric");
                 assert!(["counter", "gauge", "histogram"].contains(&kind), "{line}");
                 assert_eq!(kind == "counter", name.ends_with("_total"), "{line}");
                 assert!(families.insert(name, kind).is_none(), "twice: {line}");
@@ -55,22 +55,25 @@ impl ScrapedMetrics {
                 let value: f64 = value.parse().unwrap_or_else(|_| panic!("no number: {line}"));
                 let name = sample.split('{').next().expect("a name");
                 let kind = families.get(current).unwrap_or_else(|| panic!("a sample before its type: {line}"));
-                let ending = name.strip_prefix(current).unwrap_or_else(|| panic!("within {current}: {line}"));
+                let ending = name.strip_prefix(current).unwrap_or_else(|| panic!("not a sample of {current}: {line}"));
                 let endings: &[&str] = if *kind == "histogram" { &["_bucket", "_sum", "_count"] } else { &[""] };
                 assert!(endings.contains(&ending), "{line}");
                 if let Some(labels) = sample.strip_prefix(name).filter(|labels| !labels.is_empty()) {
                     check_labels(labels);
                 }
-                assert!(value >= 0.0 && samples.insert(sample.to_owned(), value).is_none(), "twice: {line}");
+                assert!(
+                    value >= 0.0 && samples.insert(sample.to_owned(), value).is_none(),
+                    "negative, or twice: {line}"
+                );
             }
         }
-        assert_eq!(helped.len(), families.len(), "a help without a type");
+        assert_eq!(names_with_help.len(), families.len(), "a help without a type");
         let metrics = Self(samples);
         metrics.check_histograms();
         metrics
     }
 
-    /// Buckets only grow, and the last one holds everything.
+    /// Checks that the counts of buckets only grow, and that the last one counts everything.
     fn check_histograms(&self) {
         for (sample, count) in self.with("_count") {
             let (name, labels) = sample.split_once("_count").expect("it ends so");
@@ -100,7 +103,7 @@ fn check_name(name: &str) {
 fn check_labels(labels: &str) {
     let inside = labels.strip_prefix('{').and_then(|labels| labels.strip_suffix('}')).expect("labels in braces");
     let mut names = BTreeSet::new();
-    // No value of ours holds a comma or a quote.
+    // No value of ours contains a comma or a quote.
     for label in inside.split(',') {
         let (name, value) = label.split_once('=').expect("a label has a value");
         assert!(name.bytes().all(|byte| byte.is_ascii_lowercase() || byte == b'_') && names.insert(name), "{labels}");

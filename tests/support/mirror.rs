@@ -17,13 +17,13 @@ pub struct Mirror {
     pub messages: BTreeMap<i64, (i64, Value)>,
 }
 
-/// The fields of a message that are compared. Fields that follow from other records are not, nor is `updatedAt`.
+/// The fields of a message that are compared. Not those that are derived from other records, nor `updatedAt`.
 const MESSAGE_FIELDS: [&str; 11] =
     ["direction", "type", "body", "author", "via", "status", "editedAt", "edits", "reactions", "sentAt", "deliveredAt"];
 
 impl Mirror {
     /// The records that result from these events.
-    pub fn of(events: &[Value]) -> Self {
+    pub fn from_events(events: &[Value]) -> Self {
         let mut mirror = Self::default();
         events.iter().for_each(|event| mirror.apply(event));
         mirror
@@ -39,7 +39,7 @@ impl Mirror {
                     let tickets = self.tickets.values_mut().filter(|(contact, ..)| *contact == from);
                     tickets.for_each(|(contact, ..)| *contact = id(data));
                 }
-                self.contacts.insert(id(data), shown_contact(data));
+                self.contacts.insert(id(data), comparable_contact(data));
             }
             Some("ticket") => {
                 if let Some(from) = merged_from {
@@ -47,31 +47,31 @@ impl Mirror {
                     let messages = self.messages.values_mut().filter(|(ticket, _)| *ticket == from);
                     messages.for_each(|(ticket, _)| *ticket = id(data));
                 }
-                self.tickets.insert(id(data), shown_ticket(data));
+                self.tickets.insert(id(data), comparable_ticket(data));
             }
             Some("message") => {
-                self.messages.insert(id(data), shown_message(data));
+                self.messages.insert(id(data), comparable_message(data));
             }
             // Other records are not compared.
             _ => {}
         }
     }
 
-    /// The first record that differs: its id, its value here and its value in `others`.
-    pub fn difference(&self, others: &Self) -> Option<String> {
+    /// The first record that differs: its id, its value here and its value in `other`.
+    pub fn difference(&self, other: &Self) -> Option<String> {
         let Self { contacts, tickets, messages } = self;
-        first_difference(contacts, &others.contacts)
-            .or_else(|| first_difference(tickets, &others.tickets))
-            .or_else(|| first_difference(messages, &others.messages))
+        first_difference(contacts, &other.contacts)
+            .or_else(|| first_difference(tickets, &other.tickets))
+            .or_else(|| first_difference(messages, &other.messages))
     }
 
     /// The records that the API shows.
-    pub async fn shown(api: &Api) -> Self {
-        let mut shown = Self::default();
-        shown.contacts.extend(api.all("/contacts").await.iter().map(|row| (id(row), shown_contact(row))));
-        shown.tickets.extend(api.all("/tickets").await.iter().map(|row| (id(row), shown_ticket(row))));
-        shown.messages.extend(api.all("/messages").await.iter().map(|row| (id(row), shown_message(row))));
-        shown
+    pub async fn from_api(api: &Api) -> Self {
+        let mut mirror = Self::default();
+        mirror.contacts.extend(api.all("/contacts").await.iter().map(|row| (id(row), comparable_contact(row))));
+        mirror.tickets.extend(api.all("/tickets").await.iter().map(|row| (id(row), comparable_ticket(row))));
+        mirror.messages.extend(api.all("/messages").await.iter().map(|row| (id(row), comparable_message(row))));
+        mirror
     }
 }
 
@@ -99,28 +99,28 @@ fn id(record: &Value) -> i64 {
     record["id"].as_i64().expect("an id")
 }
 
-fn shown_contact(contact: &Value) -> Value {
+fn comparable_contact(contact: &Value) -> Value {
     let mut contact = contact.clone();
     let fields = contact.as_object_mut().expect("a contact");
     fields.remove("mergedFrom");
-    // It follows from events of messages: a change of it alone is no event of the contact.
+    // It is derived from events of messages: a change of it alone is not an event of the contact.
     fields.remove("lastChannel");
     contact
 }
 
-fn shown_ticket(ticket: &Value) -> (i64, String, Value) {
+fn comparable_ticket(ticket: &Value) -> (i64, String, Value) {
     let status = ticket["status"].as_str().expect("a status").to_owned();
     (id(&ticket["contact"]), status, ticket["assignedTo"].clone())
 }
 
-fn shown_message(message: &Value) -> (i64, Value) {
+fn comparable_message(message: &Value) -> (i64, Value) {
     let ticket = message["ticketId"].as_i64().expect("a ticket");
     if message["deleted"] == true || !message["deletedAt"].is_null() {
         return (ticket, Value::Null);
     }
-    let mut shown = json!({});
+    let mut comparable = json!({});
     for field in MESSAGE_FIELDS {
-        shown[field] = message[field].clone();
+        comparable[field] = message[field].clone();
     }
-    (ticket, shown)
+    (ticket, comparable)
 }

@@ -61,7 +61,7 @@ pub fn keys() -> Keyring {
     KEYS.clone()
 }
 
-/// If set, folders are on disk even where there is memory for them: for measurements.
+/// If this environment variable is set, folders are on disk even where there is memory for them: for measurements.
 const ON_DISK_VARIABLE: &str = "HOTLINE_TESTS_ON_DISK";
 
 /// An empty folder, in memory like the shared PostgreSQL. A killed process leaves the same files there as on a disk,
@@ -78,13 +78,13 @@ pub const PATIENCE: Duration = Duration::from_secs(30);
 /// The pause between two checks of a condition.
 const PAUSE: Duration = Duration::from_millis(5);
 
-/// The factor by which every wait may be longer than on an idle machine: a number, 1 if it is not set.
+/// The environment variable with the factor by which every wait may be longer than on an idle machine; 1 if not set.
 const PATIENCE_VARIABLE: &str = "HOTLINE_TEST_PATIENCE";
 
 /// The longest wait for something that takes at most `base` on an idle machine.
 pub fn patience(base: Duration) -> Duration {
     static FACTOR: LazyLock<f64> = LazyLock::new(|| match std::env::var(PATIENCE_VARIABLE) {
-        Ok(factor) => factor.parse().unwrap_or_else(|_| panic!("{PATIENCE_VARIABLE} is no number: {factor}")),
+        Ok(factor) => factor.parse().unwrap_or_else(|_| panic!("{PATIENCE_VARIABLE} is not a number: {factor}")),
         Err(_) => 1.0,
     });
     base.mul_f64(*FACTOR)
@@ -95,8 +95,8 @@ const MARGIN: TimeDelta = TimeDelta::minutes(2);
 
 /// If the current span (a day of UTC, or an hour) is about to end, waits for the next one, so that the test's next work
 /// is within one span.
-pub async fn within_one(span: TimeDelta) {
-    assert!(span > MARGIN, "no work fits into a span");
+pub async fn ensure_time_left_in(span: TimeDelta) {
+    assert!(span > MARGIN, "the span is too short for any work");
     loop {
         let now = Utc::now();
         let left = now.duration_trunc(span).expect("a span") + span - now;
@@ -111,12 +111,12 @@ pub async fn within_one(span: TimeDelta) {
 /// all of 127.0.0.0/8 is this machine, and each test process has an address of its own in the upper half: no other
 /// process gets the port.
 pub fn free_address() -> SocketAddr {
-    static GIVEN: Mutex<BTreeSet<SocketAddr>> = Mutex::new(BTreeSet::new());
+    static GIVEN_OUT: Mutex<BTreeSet<SocketAddr>> = Mutex::new(BTreeSet::new());
     let own = Ipv4Addr::from_bits(0x7f80_0000 | (std::process::id() & 0x007f_ffff));
     let host = if cfg!(target_os = "linux") { own } else { Ipv4Addr::LOCALHOST };
     loop {
         let free = TcpListener::bind((host, 0)).and_then(|listener| listener.local_addr()).expect("a free port");
-        if GIVEN.lock().insert(free) {
+        if GIVEN_OUT.lock().insert(free) {
             return free;
         }
     }

@@ -2,8 +2,8 @@
 
 use super::Api;
 
-/// A filter that every ticket matches, and that only the tables can answer.
-pub const TABLES: &str = "createdFrom=2000-01-01T00:00:00Z";
+/// A filter that every ticket matches, and that only the tables can evaluate.
+pub const FROM_TABLES: &str = "createdFrom=2000-01-01T00:00:00Z";
 
 /// Each order in which open tickets are listed.
 pub const SORTS: [&str; 5] =
@@ -15,6 +15,6 @@ pub async fn check_open_lists(api: &Api, filter: &str) {
     for sort in SORTS {
         let path = format!("/tickets?status=open&{sort}{filter}");
         let listed = api.get(&path).await.data(200).clone();
-        assert_eq!(&listed, api.get(&format!("{path}&{TABLES}")).await.data(200), "{path}");
+        assert_eq!(&listed, api.get(&format!("{path}&{FROM_TABLES}")).await.data(200), "{path}");
     }
 }

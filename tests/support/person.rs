@@ -14,8 +14,8 @@ use super::{Api, Reply, TestApp};
 /// The password of every person.
 pub const PASSWORD: &str = "correct horse battery";
 
-/// Computed once in a process, since a hash of a password takes long on purpose.
-static HASH: LazyLock<String> =
+/// Computed once per process, since hashing a password is slow on purpose.
+static PASSWORD_HASH: LazyLock<String> =
     LazyLock::new(|| Password::parse(PASSWORD.to_owned()).expect("a password").hash().expect("a hash"));
 
 /// A person's browser.
@@ -48,22 +48,22 @@ impl Person {
     pub async fn give_password(app: &TestApp, user: UserId) {
         let person = PersonId::User(app.company.id, user);
         let mut db = app.db.acquire().await.expect("a connection");
-        people::set_password(&mut db, person, &HASH).await.expect("a password");
+        people::set_password(&mut db, person, &PASSWORD_HASH).await.expect("a password");
         people::shut_out(&mut db, person).await.expect("the sessions are ended");
     }
 
-    /// Gives a user of the test's company the profile with this name, in the table; the profile's id.
+    /// Gives a user of the test's company the profile with this name, in the table. Returns the profile's id.
     pub async fn give_profile(app: &TestApp, user: UserId, profile: &str) -> i64 {
-        let given = sqlx::query_scalar(
+        let query = sqlx::query_scalar(
             "update users u set profile_id = p.id from profiles p
              where u.company_id = $1 and u.id = $2 and p.company_id = $1 and p.name = $3 returning p.id",
         );
-        given.bind(app.company.id).bind(user).bind(profile).fetch_one(&app.db).await.expect("a profile")
+        query.bind(app.company.id).bind(user).bind(profile).fetch_one(&app.db).await.expect("a profile")
     }
 
     /// A new admin, signed in.
     pub async fn admin(app: &TestApp, email: &str) -> (Self, AdminId) {
-        let id = admins::insert(&app.db, email, &HASH).await.expect("an administrator").id;
+        let id = admins::insert(&app.db, email, &PASSWORD_HASH).await.expect("an administrator").id;
         let mut person = Self::nobody(app);
         assert_eq!(person.sign_in(email, json!({})).await.data(200)["state"], "open");
         (person, id)
@@ -79,7 +79,7 @@ impl Person {
         self.request_from_any_page(method, path).header("sec-fetch-site", "same-origin")
     }
 
-    /// A request with the cookie. The caller adds the header that says from which page it comes.
+    /// A request with the cookie. The caller adds the header that says which page it comes from.
     pub fn request_from_any_page(&self, method: Method, path: &str) -> RequestBuilder {
         let mut request = self.api.anonymous(method, &format!("/panel/api/v1{path}"));
         if let Some(cookie) = &self.cookie {
@@ -112,12 +112,12 @@ impl Person {
         let mut body = json!({"email": email, "password": PASSWORD});
         body.as_object_mut().expect("a body").extend(more.as_object().cloned().unwrap_or_default());
         let reply = self.post("/session", body).await;
-        self.keep(&reply);
+        self.keep_cookie(&reply);
         reply
     }
 
     /// Keeps the cookie an answer sets.
-    pub fn keep(&mut self, reply: &Reply) {
+    pub fn keep_cookie(&mut self, reply: &Reply) {
         if let Some(line) = reply.headers.get("set-cookie") {
             let line = line.to_str().expect("a line");
             self.cookie = line.split(';').next().map(str::to_owned);

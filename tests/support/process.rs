@@ -1,4 +1,4 @@
-//! The `hotline` binary as its users run it.
+//! Runs the `hotline` binary as its users do.
 
 use std::io::{BufRead, BufReader};
 use std::net::SocketAddr;
@@ -27,7 +27,7 @@ const START_TIME_MAX: Duration = Duration::from_secs(60);
 /// How long a process may take to stop after SIGSTOP.
 const STOP_TIME_MAX: Duration = Duration::from_secs(10);
 
-/// The arguments with which tests serve.
+/// The arguments with which tests start a service.
 pub const SERVE: &[&str] = &["serve", "--listen", "127.0.0.1:0", "--log", "json"];
 
 /// A folder that the user of PostgreSQL may enter as well.
@@ -38,17 +38,18 @@ pub fn data_folder() -> tempfile::TempDir {
     folder
 }
 
-/// Names another binary than the one that was built with the tests: the shipped one, to measure it.
-const OTHER_BINARY: &str = "HOTLINE_TEST_BINARY";
+/// The environment variable that names a binary other than the one built with the tests: the shipped one, to
+/// measure it.
+const OTHER_BINARY_VARIABLE: &str = "HOTLINE_TEST_BINARY";
 
 /// Whether the binary is not the one that was built with the tests.
 pub fn is_other_binary() -> bool {
-    std::env::var_os(OTHER_BINARY).is_some()
+    std::env::var_os(OTHER_BINARY_VARIABLE).is_some()
 }
 
 /// The binary: the other one if it is named, the one built with the tests, or the one beside the running example.
 pub fn binary() -> PathBuf {
-    if let Some(other) = std::env::var_os(OTHER_BINARY) {
+    if let Some(other) = std::env::var_os(OTHER_BINARY_VARIABLE) {
         return other.into();
     }
     if let Some(binary) = option_env!("CARGO_BIN_EXE_hotline") {
@@ -56,7 +57,7 @@ pub fn binary() -> PathBuf {
     }
     let example = std::env::current_exe().expect("the example that runs");
     // target/debug/examples/<example>
-    let folder = example.parent().and_then(Path::parent).expect("the folder of what is built");
+    let folder = example.parent().and_then(Path::parent).expect("the build folder");
     folder.join("hotline")
 }
 
@@ -67,7 +68,7 @@ pub fn build_of(binary: &Path) -> String {
     format!("{} bytes at {} ms", found.len(), built.as_millis())
 }
 
-/// A command of the binary, without the variables that only tests read, since the binary would warn of them.
+/// A command that runs the binary, without the variables that only tests read, since the binary would warn about them.
 pub fn hotline() -> Command {
     hotline_of(&binary())
 }
@@ -76,43 +77,43 @@ fn hotline_of(binary: &Path) -> Command {
     let mut command = Command::new(binary);
     for (name, _) in std::env::vars_os().filter(|(name, _)| {
         let name = name.to_string_lossy();
-        name.starts_with("HOTLINE_TEST") || name == BASELINE_BINARY
+        name.starts_with("HOTLINE_TEST") || name == BASELINE_BINARY_VARIABLE
     }) {
         command.env_remove(name);
     }
     command
 }
 
-/// A command of the binary, on this data folder.
+/// A command that runs the binary on this data folder.
 pub fn command(folder: &Path, arguments: &[&str]) -> Command {
     let mut command = hotline();
     command.args(arguments).arg("--data-dir").arg(folder).stdin(Stdio::null());
     command
 }
 
-/// Small segments of the journal, as in the tests' own processes: each start fills some with zeros. A variable, so that
-/// a test's option on the command line wins.
-const SEGMENTS: (&str, &str) = ("HOTLINE_JOURNAL_SEGMENT_SIZE", "1MiB");
+/// Small segments of the journal, as in the tests' own processes: each start fills some with zeros. An environment
+/// variable, so that a test's option on the command line wins.
+const SEGMENT_SIZE: (&str, &str) = ("HOTLINE_JOURNAL_SEGMENT_SIZE", "1MiB");
 
-/// A command that serves, as tests do.
+/// The command with which tests start a service.
 pub fn serving(folder: &Path) -> Command {
     serving_by(&binary(), folder)
 }
 
-/// The same, by another binary.
+/// The same, with another binary.
 pub fn serving_by(binary: &Path, folder: &Path) -> Command {
     let mut command = hotline_of(binary);
     command.args(SERVE).arg("--data-dir").arg(folder).stdin(Stdio::null());
-    command.env(SEGMENTS.0, SEGMENTS.1);
+    command.env(SEGMENT_SIZE.0, SEGMENT_SIZE.1);
     command
 }
 
-/// Names the binary of the previous release, for tests of upgrades.
-const BASELINE_BINARY: &str = "HOTLINE_BASELINE_BINARY";
+/// The environment variable that names the binary of the previous release, for tests of upgrades.
+const BASELINE_BINARY_VARIABLE: &str = "HOTLINE_BASELINE_BINARY";
 
 /// The binary of the previous release, if the variable names one.
 pub fn baseline_binary() -> Option<PathBuf> {
-    std::env::var_os(BASELINE_BINARY).map(PathBuf::from)
+    std::env::var_os(BASELINE_BINARY_VARIABLE).map(PathBuf::from)
 }
 
 /// The keys that seal the secrets of this folder's service.
@@ -122,13 +123,13 @@ pub fn keys_of(folder: &Path) -> Keyring {
     keys
 }
 
-/// Runs a command that ends.
+/// Runs a command to its end.
 pub fn run(folder: &Path, arguments: &[&str]) -> Output {
     command(folder, arguments).output().expect("hotline runs")
 }
 
-/// The address in the line by which a service reports that it is ready, as text or as an object of its log; `None` in
-/// others.
+/// The address in the line by which a service reports that it is ready, as text or as an object of its log; `None` for
+/// other lines.
 pub fn ready_address(line: &str) -> Option<SocketAddr> {
     let object: Option<serde_json::Value> = serde_json::from_str(line).ok();
     let text = object.as_ref().and_then(|line| line["fields"]["message"].as_str()).unwrap_or(line);
@@ -140,12 +141,12 @@ impl Process {
         Self::try_serve(folder, &[]).unwrap_or_else(|log| panic!("hotline does not start: {log}"))
     }
 
-    /// Runs the demo until it is ready; the process, and what it printed.
+    /// Starts the demo and waits until it is ready. Returns the process and what it printed.
     pub fn demo(folder: &Path) -> (Self, String) {
         let log = folder.join("service.log");
         let stderr = std::fs::File::create(&log).expect("log");
         let mut command = command(folder, &["demo", "--listen", "127.0.0.1:0"]);
-        command.env(SEGMENTS.0, SEGMENTS.1);
+        command.env(SEGMENT_SIZE.0, SEGMENT_SIZE.1);
         let mut child = command.stdout(Stdio::piped()).stderr(stderr).spawn().expect("hotline runs");
         let mut printed = String::new();
         let mut lines = BufReader::new(child.stdout.take().expect("stdout")).lines();
@@ -162,7 +163,7 @@ impl Process {
         (Self { child, address: address.expect("the demo is ready"), log }, printed)
     }
 
-    /// Serves with these options; the log, if the process ended instead.
+    /// Serves with these options. The error is the log, if the process ended instead.
     pub fn try_serve(folder: &Path, options: &[&str]) -> Result<Self, String> {
         Self::start(folder, serving(folder).args(options))
     }
@@ -182,13 +183,13 @@ impl Process {
     }
 
     /// Serves with these options; the process aborts itself at this failpoint.
-    pub fn serve_failing(folder: &Path, options: &[&str], point: &str) -> Self {
+    pub fn serve_with_failpoint(folder: &Path, options: &[&str], point: &str) -> Self {
         let mut command = serving(folder);
         let served = Self::start(folder, command.args(options).env("FAILPOINTS", format!("{point}=return")));
         served.unwrap_or_else(|log| panic!("hotline does not start: {log}"))
     }
 
-    /// Runs a command that serves, and waits until it is ready; the log, if the process ended instead.
+    /// Runs a command that serves, and waits until it is ready. The error is the log, if the process ended instead.
     pub fn start(folder: &Path, command: &mut Command) -> Result<Self, String> {
         let log = folder.join("service.log");
         let stderr = std::fs::File::create(&log).expect("log");
@@ -201,7 +202,7 @@ impl Process {
             Some(address) => Ok(Self { child, address, log }),
             None => {
                 let status = child.wait().expect("status");
-                assert!(!status.success(), "it ended well without serving");
+                assert!(!status.success(), "it ended successfully without serving");
                 Err(std::fs::read_to_string(&log).expect("log"))
             }
         }
@@ -289,7 +290,7 @@ pub fn children(parent: Pid) -> Vec<Pid> {
 }
 
 /// Signals a process and its children, which are returned. With SIGSTOP the process has stopped before its children are
-/// listed, so that none begins unseen.
+/// listed, so that none is missed.
 ///
 /// # Errors
 /// When the process does not exist.
@@ -306,7 +307,7 @@ pub fn signal_with_children(parent: Pid, signal: Signal) -> nix::Result<Vec<Pid>
     Ok(children)
 }
 
-/// A signal is sent before it has an effect: a process may finish a `fork` after it.
+/// A signal takes effect some time after it is sent: until then, the process may still finish a `fork`.
 fn wait_until_stopped(process: Pid) {
     let deadline = Instant::now() + patience(STOP_TIME_MAX);
     while state(process).is_some_and(|(state, _)| !["T", "Z", "X"].contains(&state.as_str())) {
@@ -321,7 +322,7 @@ pub fn postmaster(folder: &Path) -> Option<Pid> {
     text.lines().next()?.parse().ok().map(Pid::from_raw)
 }
 
-/// Whether a process runs. A zombie does not: it has ended, only its parent has not waited for it yet.
+/// Whether a process runs. A zombie does not: it has ended, and only its parent has not waited for it yet.
 pub fn is_running(process: Pid) -> bool {
     state(process).is_some_and(|(state, _)| state != "Z" && state != "X")
 }
@@ -329,7 +330,7 @@ pub fn is_running(process: Pid) -> bool {
 /// The state of a process, and its parent's id; `None` if there is no such process.
 fn state(process: Pid) -> Option<(String, i32)> {
     let stat = std::fs::read_to_string(format!("/proc/{process}/stat")).ok()?;
-    // The fields after the name in parentheses, which may contain anything.
+    // The fields follow the name in parentheses, which may itself contain anything.
     let mut fields = stat.rsplit_once(')')?.1.split(' ').skip(1);
     Some((fields.next()?.to_owned(), fields.next()?.parse().ok()?))
 }
@@ -342,7 +343,7 @@ pub async fn database(folder: &Path) -> PgPool {
     super::database::pool(cluster.connect_options())
 }
 
-/// Runs `work` on the private database of a folder, whether or not a service runs there; the result of `work`.
+/// Runs `work` on the private database of a folder, whether or not a service runs there. Returns its result.
 pub async fn with_database<T>(folder: &Path, work: impl AsyncFnOnce(&PgPool) -> T) -> T {
     let cluster = Cluster::open(ClusterOptions::new(folder)).await.expect("the private PostgreSQL opens");
     let db = super::database::pool(cluster.connect_options());

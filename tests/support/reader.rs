@@ -18,15 +18,15 @@ pub struct Reader {
 }
 
 impl Reader {
-    pub async fn open(api: &Api, query: &str, last: Option<i64>) -> Self {
-        Self::try_open(api, query, last).await.expect("a stream")
+    pub async fn open(api: &Api, query: &str, last_id: Option<i64>) -> Self {
+        Self::try_open(api, query, last_id).await.expect("a stream")
     }
 
     /// `None` if no service opened the stream, or if it ended at once.
-    pub async fn try_open(api: &Api, query: &str, last: Option<i64>) -> Option<Self> {
+    pub async fn try_open(api: &Api, query: &str, last_id: Option<i64>) -> Option<Self> {
         let mut request = api.request(Method::GET, &format!("/events/stream{query}"));
-        if let Some(last) = last {
-            request = request.header("last-event-id", last.to_string());
+        if let Some(last_id) = last_id {
+            request = request.header("last-event-id", last_id.to_string());
         }
         let response = request.timeout(Duration::from_secs(600)).send().await.ok()?;
         // The company moves to another process, or no process serves it at the moment.
@@ -37,13 +37,13 @@ impl Reader {
         assert_eq!(response.headers()["content-type"], "text/event-stream");
         assert_eq!(response.headers()["cache-control"], "no-cache");
         let mut reader = Self { body: response.bytes_stream().boxed(), text: String::new() };
-        // From here on the stream is open: it has every event from now on.
-        assert_eq!(reader.block().await?, "retry: 3000");
+        // Once this line has arrived, the stream is open: it gets every later event.
+        assert_eq!(reader.next_block().await?, "retry: 3000");
         Some(reader)
     }
 
     /// The text up to the next empty line; `None` if the stream has ended.
-    pub async fn block(&mut self) -> Option<String> {
+    pub async fn next_block(&mut self) -> Option<String> {
         loop {
             if let Some((block, rest)) = self.text.split_once("\n\n") {
                 let block = block.to_owned();
@@ -51,7 +51,7 @@ impl Reader {
                 return Some(block);
             }
             let piece =
-                tokio::time::timeout(super::patience(PATIENCE), self.body.next()).await.expect("something in time")?;
+                tokio::time::timeout(super::patience(PATIENCE), self.body.next()).await.expect("a piece in time")?;
             self.text.push_str(std::str::from_utf8(&piece.ok()?).expect("text"));
         }
     }
@@ -59,7 +59,7 @@ impl Reader {
     /// The next event; `None` if the stream has ended.
     pub async fn next(&mut self) -> Option<Value> {
         loop {
-            let block = self.block().await?;
+            let block = self.next_block().await?;
             let field = |name: &str| block.lines().find_map(|line| line.strip_prefix(name)).map(str::to_owned);
             // A comment only shows that the stream is alive.
             let Some(data) = field("data: ") else { continue };

@@ -12,11 +12,11 @@ use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::Notify;
 use tokio::task::AbortHandle;
 
-/// One request that came.
+/// One received request.
 #[derive(Clone, Debug)]
 pub struct Received {
     pub path: String,
-    /// By their names in lower case.
+    /// By name, in lower case.
     pub headers: HashMap<String, String>,
     pub body: Vec<u8>,
     pub at: Instant,
@@ -130,7 +130,7 @@ impl Receiver {
         *self.inner.conduct.lock() = Box::new(conduct);
     }
 
-    /// Everything that came, in its order.
+    /// All received requests, in order.
     pub fn received(&self) -> Vec<Received> {
         self.inner.received.lock().clone()
     }
@@ -144,12 +144,12 @@ impl Receiver {
         self.received().iter().map(Received::id).collect()
     }
 
-    /// Connections that were made.
+    /// How many connections were made.
     pub fn connections(&self) -> usize {
         *self.inner.connections.lock()
     }
 
-    /// Waits until this many requests have come; all so far.
+    /// Waits until this many requests have come. Returns all so far.
     pub async fn has(&self, count: usize) -> Vec<Received> {
         super::eventually(&format!("{count} requests come"), || async { self.count() >= count }).await;
         self.received()
@@ -157,9 +157,9 @@ impl Receiver {
 }
 
 async fn serve(mut stream: TcpStream, inner: Arc<Inner>) {
-    let mut read = Vec::new();
+    let mut buffer = Vec::new();
     loop {
-        let Some(received) = next(&mut stream, &mut read).await else { return };
+        let Some(received) = next(&mut stream, &mut buffer).await else { return };
         let conduct = (inner.conduct.lock())(&received);
         inner.received.lock().push(received);
         let answer = match conduct {
@@ -171,8 +171,8 @@ async fn serve(mut stream: TcpStream, inner: Arc<Inner>) {
                 tokio::time::sleep(pause).await;
                 response(200, "")
             }
-            Conduct::Held(go) => {
-                go.notified().await;
+            Conduct::Held(release) => {
+                release.notified().await;
                 response(200, "")
             }
             Conduct::Close => return,
@@ -197,16 +197,16 @@ fn response(status: u16, body: &str) -> String {
 }
 
 /// The next request of a connection; `None` when it ends.
-async fn next(stream: &mut TcpStream, read: &mut Vec<u8>) -> Option<Received> {
+async fn next(stream: &mut TcpStream, buffer: &mut Vec<u8>) -> Option<Received> {
     let mut chunk = [0; 16 * 1024];
     let end = loop {
-        if let Some(end) = read.windows(4).position(|bytes| bytes == b"\r\n\r\n") {
+        if let Some(end) = buffer.windows(4).position(|bytes| bytes == b"\r\n\r\n") {
             break end;
         }
         let count = stream.read(&mut chunk).await.ok().filter(|count| *count > 0)?;
-        read.extend_from_slice(&chunk[..count]);
+        buffer.extend_from_slice(&chunk[..count]);
     };
-    let head = String::from_utf8_lossy(&read[..end]).into_owned();
+    let head = String::from_utf8_lossy(&buffer[..end]).into_owned();
     let mut lines = head.split("\r\n");
     let path = lines.next()?.split(' ').nth(1)?.to_owned();
     let headers: HashMap<String, String> = lines
@@ -214,11 +214,11 @@ async fn next(stream: &mut TcpStream, read: &mut Vec<u8>) -> Option<Received> {
         .map(|(name, value)| (name.to_ascii_lowercase(), value.trim().to_owned()))
         .collect();
     let length: usize = headers.get("content-length").and_then(|length| length.parse().ok()).unwrap_or_default();
-    while read.len() < end + 4 + length {
+    while buffer.len() < end + 4 + length {
         let count = stream.read(&mut chunk).await.ok().filter(|count| *count > 0)?;
-        read.extend_from_slice(&chunk[..count]);
+        buffer.extend_from_slice(&chunk[..count]);
     }
-    let body = read[end + 4..end + 4 + length].to_vec();
-    read.drain(..end + 4 + length);
+    let body = buffer[end + 4..end + 4 + length].to_vec();
+    buffer.drain(..end + 4 + length);
     Some(Received { path, headers, body, at: Instant::now() })
 }

@@ -59,7 +59,7 @@ impl Drop for Relay {
     }
 }
 
-/// One connection. A client that disconnects before the end has sent nothing.
+/// Serves one connection. An e-mail whose client disconnects before its end is not recorded.
 async fn receive(stream: TcpStream, state: Arc<Mutex<State>>) -> Option<()> {
     let manner = state.lock().manner;
     let (reader, mut writer) = stream.into_split();

@@ -1,5 +1,5 @@
-//! The note of the service that tests share, in a file that every process of the tests reads; and the end of that
-//! service.
+//! The note that says where the service runs that tests share, in a file that every process of the tests reads; and how
+//! that service is stopped.
 //!
 //! The example that stops the service includes this file as well, so this file uses no other module of the tests.
 
@@ -18,7 +18,7 @@ const STOP_TIME_MAX: Duration = Duration::from_secs(120);
 /// What the service logs last when nothing was lost.
 const STOPPED_CLEANLY: &str = "stopped; all changes are written";
 
-/// Lines of the log that a failure shows.
+/// How many lines of the log a failure shows.
 const LOG_LINES: usize = 40;
 
 /// A service that tests share.
@@ -32,12 +32,12 @@ pub struct Running {
     pub build: String,
 }
 
-/// The folder of the shared service: beside the PostgreSQL that all tests share, in memory where that is.
+/// The folder of the shared service: beside the PostgreSQL that all tests share, in memory if there is enough.
 pub fn folder() -> PathBuf {
     hotline_postgres::shared_folder().join("service")
 }
 
-fn note() -> PathBuf {
+fn note_path() -> PathBuf {
     folder().join("running.json")
 }
 
@@ -49,27 +49,28 @@ pub fn log() -> String {
 impl Running {
     /// The service that was started last; `None` if there is none, or if it was stopped.
     pub fn read() -> Option<Self> {
-        serde_json::from_slice(&std::fs::read(note()).ok()?).ok()
+        serde_json::from_slice(&std::fs::read(note_path()).ok()?).ok()
     }
 
     pub fn write(&self) {
         // Renamed into place: a test that is killed here leaves no half-written note.
         let unfinished = folder().join("running.json.new");
         std::fs::write(&unfinished, serde_json::to_vec(self).expect("JSON")).expect("the note is written");
-        std::fs::rename(unfinished, note()).expect("the note is in its place");
+        std::fs::rename(unfinished, note_path()).expect("the note is in its place");
     }
 
     pub fn is_alive(&self) -> bool {
         kill(Pid::from_raw(self.pid), None) != Err(Errno::ESRCH)
     }
 
-    /// Stops the service and forgets it.
+    /// Stops the service and removes its note.
     ///
     /// # Errors
     /// If the service had already ended, does not end, panicked or lost changes. The text includes the end of its log.
     pub fn stop(self) -> Result<(), String> {
         let outcome = self.end();
-        std::fs::remove_file(note()).map_err(|error| format!("the note of the shared service stays: {error}"))?;
+        std::fs::remove_file(note_path())
+            .map_err(|error| format!("the note of the shared service cannot be removed: {error}"))?;
         outcome.map_err(|problem| {
             let log = log();
             let lines: Vec<&str> = log.lines().collect();

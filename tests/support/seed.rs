@@ -53,13 +53,13 @@ async fn wrapup_type(
 }
 
 impl Company {
-    /// In one transaction: a service that runs sees all of it at once, and reads it once.
+    /// Creates everything in one transaction, so that a running service sees it at once, and reads it once.
     pub async fn create(db: &PgPool, name: &str) -> Self {
         let mut transaction = db.begin().await.expect("transaction");
         let db = &mut *transaction;
         let id = companies::insert_in(db, name).await.expect("company").id;
-        let strict = Columns::from([("name", "Support".into()), ("wrapupRequired", true.into())]);
-        let support = table::insert::<Queue>(&mut *db, id, &strict).await.expect("queue").id;
+        let support_columns = Columns::from([("name", "Support".into()), ("wrapupRequired", true.into())]);
+        let support = table::insert::<Queue>(&mut *db, id, &support_columns).await.expect("queue").id;
         let sales = table::insert::<Queue>(&mut *db, id, &name_column("Sales")).await.expect("queue").id;
         let ana = user(db, id, "Ana", "ana@example.com").await;
         let ben = user(db, id, "Ben", "ben@example.com").await;
@@ -82,7 +82,7 @@ impl Company {
     }
 }
 
-/// The secrets of channels of [`provided`]: for calls of the provider, for its signatures, and to verify the hook.
+/// The secrets of channels of [`provided`]: for calls to the provider, for its signatures, and to verify the hook.
 pub const ACCESS_TOKEN: &str = "access-token";
 pub const APP_SECRET: &str = "app-secret";
 pub const VERIFY_TOKEN: &str = "verify-token";

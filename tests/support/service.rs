@@ -29,7 +29,7 @@ use super::shared::SharedService;
 use super::{Api, Company, TestDatabase, database};
 
 /// How long a stopping service waits for a client to close its connection: all clients are on this machine.
-const GOODBYE_TIME: Duration = Duration::from_secs(1);
+const LINGER_TIME: Duration = Duration::from_secs(1);
 
 /// A limit that no test reaches, however slow it is: for times within which a client or a provider has to act. A test
 /// of such a limit sets its own.
@@ -60,7 +60,7 @@ pub struct TestOptions {
     pub events: EventOptions,
     /// How the providers are called; channels name the address. A call has no time limit.
     pub provider: ProviderOptions,
-    /// What may be fetched, which includes this machine: the providers of tests are here. A call has no time limit.
+    /// Which networks may be called: also this machine, where the providers of tests are. A call has no time limit.
     pub outbound: OutboundOptions,
     /// How webhooks are delivered, also to this machine: the endpoints of tests are here.
     pub webhooks: WebhookOptions,
@@ -125,7 +125,7 @@ impl Default for TestOptions {
                 head: NEVER,
                 keep_alive: NEVER,
                 write: NEVER,
-                linger: GOODBYE_TIME,
+                linger: LINGER_TIME,
                 per_address: 0,
                 ..Limits::default()
             },
@@ -163,7 +163,7 @@ impl TestOptions {
             panel: self.panel.clone(),
             // Tests let their clients finish before they stop a service of their own.
             stop: StopSettings { notice: Duration::ZERO, quiet: Duration::ZERO },
-            cluster: self.member.then(one_of_many),
+            cluster: self.member.then(member_settings),
             start: StartOptions::default(),
             metrics_listen: self.metrics.then(|| "127.0.0.1:0".parse().expect("address")),
         }
@@ -176,13 +176,13 @@ pub fn is_member() -> bool {
 }
 
 /// The settings of a process of a cluster, with a free address: other processes learn it before this one listens.
-pub fn one_of_many() -> ClusterSettings {
+pub fn member_settings() -> ClusterSettings {
     let listen = super::free_address();
     ClusterSettings { listen, address: listen.to_string(), node: format!("node-{}", listen.port()) }
 }
 
 /// Waits until the service has slots, if it is a process of a cluster.
-pub async fn serves(service: &Service) {
+pub async fn wait_for_slots(service: &Service) {
     if let Some(membership) = service.app.engine.store().membership() {
         super::eventually("the process has slots", || async { membership.placement.count_here() > 0 }).await;
     }
@@ -275,8 +275,8 @@ impl TestApp {
     /// Checks that none of the company's rows was refused. Those that are still to be written are checked when the
     /// service stops (`running.rs`).
     pub async fn stop(self) {
-        let refused = "select count(*) from rejected_changes where company_id = $1";
-        let refused: i64 = sqlx::query_scalar(refused).bind(self.company.id).fetch_one(&self.db).await.expect("count");
+        let query = "select count(*) from rejected_changes where company_id = $1";
+        let refused: i64 = sqlx::query_scalar(query).bind(self.company.id).fetch_one(&self.db).await.expect("count");
         assert_eq!(refused, 0, "PostgreSQL refused rows");
         self.db.close().await;
     }
@@ -307,7 +307,7 @@ impl OwnApp {
     pub async fn serve(options: &TestOptions, database: TestDatabase, folder: TempDir, company: Company) -> Self {
         let settings = options.settings(&folder, database.options.clone());
         let service = Service::start(settings).await.expect("the service starts");
-        serves(&service).await;
+        wait_for_slots(&service).await;
         let api = Api::new(service.address, &company.key);
         let app = TestApp { address: service.address, db: database.db.clone(), company, api };
         Self { app, service, database, folder }
@@ -321,7 +321,7 @@ impl OwnApp {
         Self::serve(options, database, folder, app.company).await
     }
 
-    /// Stored files of messages, without those that are still arriving.
+    /// The stored files of messages, without those that are still arriving.
     pub fn stored_files(&self) -> Vec<PathBuf> {
         let folder = self.folder.path().join("media");
         let mut stored = files_in(&folder);
@@ -337,14 +337,14 @@ impl OwnApp {
     /// Stops the service; fails if anything was left unflushed or PostgreSQL refused a row.
     pub async fn stop(self) {
         let log = self.service.app.engine.store().log.clone();
-        // A stop gives up the changes that are left when PostgreSQL takes five seconds for the next of them. That it
-        // writes them itself is asserted in `durability::clean_stop`.
+        // A stop gives up on the changes that are left when PostgreSQL takes five seconds for the next of them. That a
+        // stop writes them itself is asserted in `durability::clean_stop`.
         let are_flushed = || async { log.wait_until_flushed(log.appended()).await.is_ok() };
         super::eventually("the tables have the changes", are_flushed).await;
         self.service.stop().await.expect("the service stops cleanly");
         assert_eq!(log.flushed(), log.appended(), "changes were left unflushed");
-        let refused = "select count(*) from rejected_changes";
-        let refused: i64 = sqlx::query_scalar(refused).fetch_one(&self.database.db).await.expect("count");
+        let query = "select count(*) from rejected_changes";
+        let refused: i64 = sqlx::query_scalar(query).fetch_one(&self.database.db).await.expect("count");
         assert_eq!(refused, 0, "PostgreSQL refused rows");
         self.database.drop().await;
     }

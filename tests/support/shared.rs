@@ -15,7 +15,7 @@ use sqlx::postgres::PgConnectOptions;
 use super::database::{TestDatabase, url};
 use super::process::{SERVE, binary, build_of, hotline, ready_address};
 use super::running::{self, Running};
-use super::service::{is_member, one_of_many};
+use super::service::{is_member, member_settings};
 use super::{PATIENCE, patience};
 
 /// No limits by address, since all tests have the same one. What they fetch and call is on this machine, and may take
@@ -54,7 +54,7 @@ impl SharedService {
         let build = build();
         let running = match Running::read() {
             Some(running) if running.build == build => {
-                // A second start would hide that a test has crashed it.
+                // Starting it a second time would hide that a test has crashed it.
                 assert!(running.is_alive(), "the shared service has ended by itself:\n{}", running::log());
                 running
             }
@@ -77,14 +77,14 @@ async fn start(folder: &Path, build: String) -> Running {
     let database = TestDatabase::recreate(&name).await;
     let data = folder.join("data");
     if data.exists() {
-        std::fs::remove_dir_all(&data).expect("the data of an earlier one is removed");
+        std::fs::remove_dir_all(&data).expect("the data of an earlier service is removed");
     }
     let (ready, log) = (folder.join("ready"), folder.join("service.log"));
     let mut command = hotline();
     command.args(SERVE).args(OPTIONS).args(["--database-url", &url(&database)]).arg("--data-dir").arg(&data);
     command.arg("--key-file").arg(super::keys().path());
     if is_member() {
-        let ClusterSettings { listen, node, .. } = one_of_many();
+        let ClusterSettings { listen, node, .. } = member_settings();
         command.args(["--durability", "database", "--cluster-notice", "0", "--cluster-node", &node]);
         command.args(["--cluster-listen", &listen.to_string()]);
     }
@@ -92,22 +92,22 @@ async fn start(folder: &Path, build: String) -> Running {
     command.stdout(File::create(&ready).expect("a file")).stderr(File::create(&log).expect("a log"));
     // In a process group of its own: a test that takes too long is killed with its whole group.
     let mut child = command.process_group(0).spawn().expect("hotline runs");
-    let address = address(&ready, &mut child).await;
+    let address = wait_for_address(&ready, &mut child).await;
     let running = Running { pid: child.id().try_into().expect("a process id"), address, database: name, build };
     running.write();
     running
 }
 
 /// Waits for the line with the service's address.
-async fn address(ready: &Path, child: &mut Child) -> SocketAddr {
+async fn wait_for_address(ready: &Path, child: &mut Child) -> SocketAddr {
     let started = Instant::now();
     loop {
         let line = std::fs::read(ready).ok().and_then(|bytes| bytes.lines().next()?.ok());
         if let Some(address) = line.as_deref().and_then(ready_address) {
             return address;
         }
-        let ended = child.try_wait().expect("its status");
-        assert!(ended.is_none(), "the shared service does not start:\n{}", running::log());
+        let exit_status = child.try_wait().expect("its status");
+        assert!(exit_status.is_none(), "the shared service does not start:\n{}", running::log());
         assert!(started.elapsed() < patience(PATIENCE), "the shared service is not ready:\n{}", running::log());
         tokio::time::sleep(super::PAUSE).await;
     }

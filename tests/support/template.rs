@@ -1,4 +1,4 @@
-//! A data folder whose database has the schema already, as a first start leaves it.
+//! Data folders whose database already has the schema, as a first start leaves them.
 
 use std::path::Path;
 
@@ -16,7 +16,7 @@ pub fn prepared_folder() -> TempDir {
     folder
 }
 
-/// Copies such a data folder into this one, which is empty or does not exist.
+/// Copies such a data folder into `folder`, which must be empty or not exist.
 pub fn prepare(folder: &Path) {
     // On a thread of its own, since the test may already run in a runtime.
     std::thread::scope(|scope| scope.spawn(|| copy(folder)).join()).expect("a prepared PostgreSQL");
@@ -25,11 +25,11 @@ pub fn prepare(folder: &Path) {
 #[tokio::main(flavor = "current_thread")]
 async fn copy(folder: &Path) {
     let version = format!("{:016x}", fingerprint());
-    let copied = template::copy("schema", &version, folder, async |cluster| {
+    let copying = template::copy("schema", &version, folder, async |cluster| {
         let db = database::pool(cluster.connect_options());
         hotline_persistence::pool::migrate(&db).await.expect("migrate");
         db.close().await;
         Ok(())
     });
-    copied.await.expect("the prepared PostgreSQL is copied");
+    copying.await.expect("the prepared PostgreSQL is copied");
 }

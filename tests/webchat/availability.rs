@@ -18,7 +18,7 @@ async fn is_available(browser: &Browser) -> bool {
     Reply::of(browser.request(Method::GET, "/config")).await.data(200)["availability"] == json!({"now": true})
 }
 
-/// Puts the channel of the tests into this queue, or into none.
+/// Assigns the company's webchat to this queue, or to none.
 async fn set_queue(app: &TestApp, admin: &Person, queue: Value) {
     let path = format!("/channels/{}/setup", app.company.webchat);
     admin.in_company(app.company.id).put(&path, json!({"queueId": queue})).await.data(200);
@@ -59,7 +59,7 @@ async fn a_user_of_the_panel_is_available_for_ten_minutes_on_the_channels_of_the
     let (admin, _) = Person::admin(&app, "root@example.com").await;
     set_queue(&app, &admin, json!(app.company.sales)).await;
     // The admin who changes the queue does not count either.
-    eventually("the channel is in the queue of Ben alone", || async { !is_available(&browser).await }).await;
+    eventually("the channel is in the queue that only Ben has", || async { !is_available(&browser).await }).await;
     set_queue(&app, &admin, Value::Null).await;
     eventually("the channel has no queue, and every user counts", || async { is_available(&browser).await }).await;
     ana.cookie = None;
@@ -110,7 +110,7 @@ async fn a_change_of_availability_is_pushed_to_open_sockets() {
     let browser = Browser::of(&app).await;
     let session = browser.open("v").await;
     let mut socket = browser.try_socket(&session.token).await.unwrap_or_else(|refused| panic!("{refused:?}"));
-    socket.answers = false;
+    socket.answers_pings = false;
     assert_eq!(socket.next().await["available"], false);
     let ana = Person::user(&app, app.company.ana, "ana@example.com").await;
     ana.get("/contacts").await.data(200);

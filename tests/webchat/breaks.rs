@@ -24,7 +24,7 @@ fn id(message: &Value) -> i64 {
     message["id"].as_i64().unwrap_or_else(|| panic!("no id: {message}"))
 }
 
-/// A visitor whose connection breaks again and again.
+/// A visitor's tab, whose connection breaks again and again.
 struct Tab {
     browser: Browser,
     session: Session,
@@ -116,7 +116,7 @@ async fn at_whatever_moment_a_connection_breaks_each_message_is_shown_once_and_i
 }
 
 /// A browser and an API client of the company, once the service answers both.
-async fn ready(process: &Process, key: &str, company: &Company) -> (Browser, Api) {
+async fn clients_once_ready(process: &Process, key: &str, company: &Company) -> (Browser, Api) {
     let (browser, api) = (Browser::at(process.address, key), Api::new(process.address, &company.key));
     eventually("the service answers", || async {
         Reply::of(browser.request(Method::GET, "/config")).await.status == 200
@@ -148,7 +148,7 @@ async fn a_service_that_is_killed_loses_nothing_and_shows_nothing_twice() {
         (company, key)
     })
     .await;
-    let (mut browser, mut api) = ready(&process, &key, &company).await;
+    let (mut browser, mut api) = clients_once_ready(&process, &key, &company).await;
     let mut tabs = Vec::new();
     for number in 0..SESSIONS {
         let session = browser.open(&format!("v-{number}")).await;
@@ -196,7 +196,7 @@ async fn a_service_that_is_killed_loses_nothing_and_shows_nothing_twice() {
         };
         join(kill, join_all(conversations)).await;
         process = serve();
-        (browser, api) = ready(&process, &key, &company).await;
+        (browser, api) = clients_once_ready(&process, &key, &company).await;
         for tab in &mut tabs {
             tab.browser = browser.clone();
             // The token is still valid: the session is in the tables.
@@ -230,7 +230,7 @@ async fn during_a_database_outage_open_sockets_continue_and_new_ones_wait_for_ea
     let key = embed(&db, &keys(), company.id, company.webchat).await;
     let service =
         Service::start(TestOptions::default().settings(&folder, cluster.connect_options())).await.expect("the service");
-    // The time in which a socket may send `after` never passes.
+    // The clock stands still, so that the service never closes a socket because its `after` is late.
     clock::stop();
     let (browser, api) = (Browser::at(service.address, &key), Api::new(service.address, &company.key));
     let session = browser.open("v").await;
@@ -274,31 +274,31 @@ async fn during_a_database_outage_open_sockets_continue_and_new_ones_wait_for_ea
     cluster.stop().await.expect("PostgreSQL stops");
 }
 
-/// A visitor who has a session elsewhere signs in, and the service aborts at this failpoint. After a restart, the
-/// sign-in can be repeated.
-async fn killed_while_signing_in(point: &str) {
+/// A visitor who has a session elsewhere signs in, and the service aborts at this failpoint. Checks that the sign-in
+/// can be repeated after a restart.
+async fn check_sign_in_after_crash(point: &str) {
     let folder = prepared_folder();
-    let mut process = Process::serve_failing(folder.path(), &[], point);
+    let mut process = Process::serve_with_failpoint(folder.path(), &[], point);
     let (company, key) = with_database(folder.path(), async |db| {
         let company = Company::create(db, "Acme").await;
         let key = embed(db, &keys_of(folder.path()), company.id, company.webchat).await;
         (company, key)
     })
     .await;
-    let (browser, _) = ready(&process, &key, &company).await;
+    let (browser, _) = clients_once_ready(&process, &key, &company).await;
     let home = browser.open("v-1").await;
     browser.say(&home, "from home").await;
     let unknown = browser.open_unknown(json!({})).await;
     browser.say(&unknown, "where is my order?").await;
     let identity = signed("v-1", json!({}));
     let body = json!({"identity": identity});
-    let lost = browser.with(&unknown, Method::POST, "/identify").json(&body);
-    let reply = Reply::try_of(lost).await;
+    let interrupted = browser.with(&unknown, Method::POST, "/identify").json(&body);
+    let reply = Reply::try_of(interrupted).await;
     assert!(reply.is_none_or(|reply| reply.status.is_server_error()), "{point}: the sign-in was acknowledged");
     process.wait();
 
     let process = Process::serve(folder.path());
-    let (browser, api) = ready(&process, &key, &company).await;
+    let (browser, api) = clients_once_ready(&process, &key, &company).await;
     for _ in 0..2 {
         let verified = Session::of(browser.identify(&unknown, &identity).await.data(200));
         assert_eq!(verified.id, home.id, "{point}");
@@ -315,6 +315,6 @@ async fn killed_while_signing_in(point: &str) {
 #[actix_web::test]
 async fn a_sign_in_that_a_crash_interrupts_has_the_same_result_when_it_is_repeated() {
     for point in ["visitor_admitted", "visitor_left"] {
-        killed_while_signing_in(point).await;
+        check_sign_in_after_crash(point).await;
     }
 }

@@ -1,4 +1,4 @@
-//! The page of `hotline demo`, and the channel's settings on the command line.
+//! The page of `hotline demo`, and settings of a webchat that are changed on the command line.
 
 use std::time::{Duration, Instant};
 
@@ -11,12 +11,13 @@ use crate::support::template::prepared_folder;
 use crate::support::{Reply, TestApp, eventually};
 use crate::visitor::{Browser, Session};
 
-struct Person {
+/// Requests pages of the demo.
+struct Demo {
     client: Client,
     base: String,
 }
 
-impl Person {
+impl Demo {
     async fn get(&self, path: &str) -> Response {
         self.client.get(format!("{}{path}", self.base)).send().await.expect("answer")
     }
@@ -27,10 +28,10 @@ async fn the_demo_has_a_page_with_both_sides_and_the_settings_that_they_need() {
     let folder = prepared_folder();
     let (mut process, printed) = Process::demo(folder.path());
     let client = hotline::tls::client().redirect(Policy::none()).build().expect("client");
-    let person = Person { client, base: format!("http://{}", process.address) };
-    assert!(printed.contains(&format!("Open {}/ in a browser", person.base)), "{printed}");
+    let demo = Demo { client, base: format!("http://{}", process.address) };
+    assert!(printed.contains(&format!("Open {}/ in a browser", demo.base)), "{printed}");
     for path in ["/", "/demo"] {
-        let redirect = person.get(path).await;
+        let redirect = demo.get(path).await;
         assert_eq!(
             (redirect.status().as_u16(), &redirect.headers()["location"]),
             (302, &"/demo/".parse().expect("header"))
@@ -42,7 +43,7 @@ async fn the_demo_has_a_page_with_both_sides_and_the_settings_that_they_need() {
         ("demo.js", "text/javascript"),
         ("mug-night.svg", "image/svg+xml"),
     ] {
-        let shown = person.get(&format!("/demo/{file}")).await;
+        let shown = demo.get(&format!("/demo/{file}")).await;
         assert_eq!(shown.status(), 200, "{file}");
         assert!(shown.headers()["content-type"].to_str().expect("text").starts_with(kind), "{file}");
         let policy = shown.headers()["content-security-policy"].to_str().expect("text").to_owned();
@@ -50,15 +51,15 @@ async fn the_demo_has_a_page_with_both_sides_and_the_settings_that_they_need() {
         assert!(!policy.contains("unsafe"), "{policy}");
         assert!(!shown.text().await.expect("text").is_empty(), "{file}");
     }
-    assert_eq!(person.get("/demo/other").await.status(), 404);
+    assert_eq!(demo.get("/demo/other").await.status(), 404);
 
-    let settings: Value = person.get("/demo/settings.json").await.json().await.expect("json");
+    let settings: Value = demo.get("/demo/settings.json").await.json().await.expect("json");
     let text = |name: &str| settings[name].as_str().unwrap_or_else(|| panic!("no {name}: {settings}")).to_owned();
-    // A page of another site, whose name points to this address, gets nothing.
-    let renamed = person.client.get(format!("{}/demo/settings.json", person.base)).header("host", "evil.example:80");
+    // A page of another site gets nothing, even if the site's name points to this address.
+    let renamed = demo.client.get(format!("{}/demo/settings.json", demo.base)).header("host", "evil.example:80");
     assert_eq!(renamed.send().await.expect("answer").status(), 404);
 
-    let browser = Browser::at(process.address, &text("publicKey")).from(&person.base);
+    let browser = Browser::at(process.address, &text("publicKey")).from(&demo.base);
     let session = browser.open_unknown(json!({"name": "v"})).await;
     let mut socket = browser.socket(&session).await;
     let sent = browser.say(&session, "Is anybody there?").await;
@@ -72,9 +73,9 @@ async fn the_demo_has_a_page_with_both_sides_and_the_settings_that_they_need() {
     // The shop can identify one of its visitors, who has a contact already.
     let maria = Session::of(browser.try_open_as(&text("identity")).await.data(201));
     let sent = browser.say(&maria, "It is me").await;
-    let maria_ticket = api.all("/tickets?status=open").await;
+    let tickets = api.all("/tickets?status=open").await;
     let maria_ticket =
-        maria_ticket.iter().find(|ticket| ticket["lastMessage"]["id"] == sent["id"]).expect("the ticket").clone();
+        tickets.iter().find(|ticket| ticket["lastMessage"]["id"] == sent["id"]).expect("the ticket").clone();
     assert_eq!((&maria_ticket["contact"]["name"], &maria_ticket["verified"]), (&settings["visitor"], &json!(true)));
     assert_eq!(
         api.all(&format!("/tickets/{}/messages", maria_ticket["id"])).await.len(),
@@ -87,7 +88,7 @@ async fn the_demo_has_a_page_with_both_sides_and_the_settings_that_they_need() {
 }
 
 #[actix_web::test]
-async fn a_service_that_is_no_demo_has_no_page() {
+async fn a_service_that_is_not_a_demo_has_no_demo_page() {
     let app = TestApp::shared().await;
     for path in ["/", "/demo", "/demo/", "/demo/settings.json"] {
         Reply::of(app.api.anonymous(Method::GET, path)).await.error(404, "ERR_API_NOT_FOUND");
@@ -95,7 +96,7 @@ async fn a_service_that_is_no_demo_has_no_page() {
     app.stop().await;
 }
 
-/// Sets the look of a webchat with the command line while a service runs. Returns how long the service took to show it.
+/// Sets the look of a webchat on the command line while a service runs. Returns how long the service took to show it.
 async fn time_until_settings_take_effect() -> Duration {
     let folder = prepared_folder();
     let path = folder.path();

@@ -1,4 +1,4 @@
-//! Typing, both ways.
+//! Typing: the visitor sees that an agent types, and the desk (the company's agents) sees that the visitor does.
 
 use hotline_actors::clock;
 use hotline_persistence::tables::tokens::{self, NewToken, Permissions};
@@ -9,7 +9,7 @@ use crate::door::only_ticket;
 use crate::support::{Api, OwnApp, Reply, TestApp, eventually};
 use crate::visitor::Browser;
 
-fn path(browser: &Browser, ticket: i64) -> String {
+fn typing_path(browser: &Browser, ticket: i64) -> String {
     format!("/webchat/{}/tickets/{ticket}/typing", browser.key)
 }
 
@@ -25,13 +25,13 @@ async fn send_request(api: &Api, key: &str, method: Method, path: &str, body: Op
 #[actix_web::test]
 async fn a_visitor_sees_an_agent_type_and_the_desk_sees_the_visitor() {
     let app = OwnApp::start().await;
-    // That somebody types never fades.
+    // The clock stands still, so that nobody is taken to have stopped typing.
     clock::stop();
     let browser = Browser::of(&app).await;
     let session = browser.open("v").await;
     browser.say(&session, "hello").await;
     let ticket = only_ticket(&app.api).await;
-    let path = path(&browser, ticket);
+    let path = typing_path(&browser, ticket);
     let key = app.company.key.clone();
     let state = || async { send_request(&app.api, &key, Method::GET, &path, None).await.data(200).clone() };
     let post_typing = |body: Option<Value>| send_request(&app.api, &key, Method::POST, &path, body);
@@ -59,7 +59,7 @@ async fn a_visitor_sees_an_agent_type_and_the_desk_sees_the_visitor() {
 }
 
 #[actix_web::test]
-async fn typing_of_a_ticket_is_only_open_to_tokens_of_its_company() {
+async fn only_tokens_of_its_company_read_and_set_the_typing_of_a_ticket() {
     let app = TestApp::shared().await;
     let browser = Browser::of(&app).await;
     let session = browser.open("v").await;
@@ -67,7 +67,7 @@ async fn typing_of_a_ticket_is_only_open_to_tokens_of_its_company() {
     let ticket = only_ticket(&app.api).await;
     let (other, _) = app.another_company().await;
     let by_phone = app.ticket("5511999990001").await;
-    let ticket_path = path(&browser, ticket);
+    let ticket_path = typing_path(&browser, ticket);
     for method in [Method::GET, Method::POST] {
         let refused = Reply::of(app.api.anonymous(method.clone(), &ticket_path)).await;
         refused.error(401, "ERR_API_UNAUTHORIZED");
@@ -75,8 +75,8 @@ async fn typing_of_a_ticket_is_only_open_to_tokens_of_its_company() {
             .await
             .error(401, "ERR_API_UNAUTHORIZED");
         for (key, path) in [
-            (&app.company.key, path(&browser, 999_999_999)),
-            (&app.company.key, path(&browser, by_phone.0)),
+            (&app.company.key, typing_path(&browser, 999_999_999)),
+            (&app.company.key, typing_path(&browser, by_phone.0)),
             (&app.company.key, format!("/webchat/{}/tickets/x/typing", browser.key)),
             (&app.company.key, format!("/webchat/ch_none/tickets/{ticket}/typing")),
         ] {

@@ -1,4 +1,4 @@
-//! Sessions and messages, as a visitor's browser asks for them.
+//! Sessions and messages, as a visitor's browser requests them.
 
 use futures_util::future::join;
 use reqwest::Method;
@@ -110,7 +110,7 @@ async fn a_visitor_is_not_shown_the_data_of_their_contact() {
 }
 
 #[actix_web::test]
-async fn a_message_sent_again_under_its_client_id_is_the_first_one() {
+async fn a_message_sent_again_with_its_client_id_returns_the_first_one() {
     let app = TestApp::shared().await;
     let browser = Browser::of(&app).await;
     let session = browser.open("v").await;
@@ -127,7 +127,7 @@ async fn a_message_sent_again_under_its_client_id_is_the_first_one() {
 }
 
 #[actix_web::test]
-async fn the_list_has_what_came_after_and_no_notes_and_counts_as_delivered() {
+async fn the_list_has_later_messages_without_notes_and_marks_them_as_delivered() {
     let app = TestApp::shared().await;
     let browser = Browser::of(&app).await;
     let session = browser.open("v").await;
@@ -175,11 +175,11 @@ async fn only_a_token_of_this_webchat_opens_anything() {
     let stranger = elsewhere.open("v").await;
     let unknown = Session { id: String::new(), token: "vt_00000000000000000000000000000000".to_owned() };
     let malformed = Session { id: String::new(), token: "vt_short".to_owned() };
-    let company = Session { id: String::new(), token: app.company.key.clone() };
+    let api_key_session = Session { id: String::new(), token: app.company.key.clone() };
     let calls =
         [(Method::GET, "/session"), (Method::GET, "/messages"), (Method::POST, "/messages"), (Method::POST, "/end")];
     for (method, path) in calls {
-        for outsider in [&stranger, &unknown, &malformed, &company] {
+        for outsider in [&stranger, &unknown, &malformed, &api_key_session] {
             // The body of a request without permission is not even read.
             let request = browser.with(outsider, method.clone(), path).body("no JSON");
             Reply::of(request).await.error(401, "ERR_API_UNAUTHORIZED");
@@ -198,7 +198,7 @@ async fn only_a_token_of_this_webchat_opens_anything() {
 }
 
 #[actix_web::test]
-async fn channels_that_are_no_webchat_are_not_found() {
+async fn channels_other_than_webchats_are_not_found() {
     let app = TestApp::shared().await;
     let browser = Browser::of(&app).await;
     let phone = app.api.all("/channels").await.into_iter().find(|channel| channel["type"] == "whatsapp");
@@ -212,7 +212,7 @@ async fn channels_that_are_no_webchat_are_not_found() {
         let nowhere = Browser::at(app.address, key);
         nowhere.try_open(json!({})).await.error(404, "ERR_API_NOT_FOUND");
         Reply::of(nowhere.request(Method::GET, "/config")).await.error(404, "ERR_API_NOT_FOUND");
-        // A page's author would not see a refusal, so a script is served that warns.
+        // The author of a page would not notice a refusal, so the service sends a script that warns.
         let script = nowhere.bare(Method::GET, "/widget.js").send().await.expect("answer");
         assert_eq!(
             (script.status().as_u16(), &script.headers()["cache-control"]),

@@ -14,7 +14,7 @@ use crate::support::{OwnApp, Reply, TestApp, eventually, patience};
 use crate::visitor::{AFTER_TIME_MAX, Browser, Socket};
 
 #[actix_web::test]
-async fn an_ended_session_ends_its_sockets_and_has_no_more() {
+async fn an_ended_session_closes_its_sockets_and_takes_no_new_one() {
     let app = TestApp::shared().await;
     let browser = Browser::of(&app).await;
     let session = browser.open("v").await;
@@ -24,7 +24,7 @@ async fn an_ended_session_ends_its_sockets_and_has_no_more() {
     let ended = browser.post(&session, "/end", json!({})).await.data(200).clone();
     for tab in &mut tabs {
         assert_eq!(tab.next().await, json!({"type": "ended", "endedAt": ended["endedAt"]}));
-        assert_eq!(tab.code().await, Some(4410));
+        assert_eq!(tab.close_code().await, Some(4410));
     }
     let (status, body) = browser.try_socket(&session.token).await.err().expect("refused");
     assert_eq!((status, &body["error"]["code"]), (409, &json!("ERR_API_CONFLICT")));
@@ -35,9 +35,9 @@ async fn an_ended_session_ends_its_sockets_and_has_no_more() {
 }
 
 #[actix_web::test]
-async fn a_session_that_ends_closes_a_socket_that_has_not_sent_after() {
+async fn a_session_that_ends_closes_a_socket_that_has_not_sent_its_after_frame() {
     let app = OwnApp::start().await;
-    // The time in which the socket may send `after` never passes.
+    // The clock stands still, so that the service does not close the socket because its `after` is late.
     clock::stop();
     let browser = Browser::of(&app).await;
     let session = browser.open("v").await;
@@ -45,7 +45,7 @@ async fn a_session_that_ends_closes_a_socket_that_has_not_sent_after() {
     browser.say(&session, "waits for `after`").await;
     let ended = browser.post(&session, "/end", json!({})).await.data(200).clone();
     assert_eq!(tab.next().await, json!({"type": "ended", "endedAt": ended["endedAt"]}));
-    assert_eq!(tab.code().await, Some(4410));
+    assert_eq!(tab.close_code().await, Some(4410));
     app.stop().await;
 }
 
@@ -56,7 +56,7 @@ async fn a_handshake_without_a_token_or_an_upgrade_is_refused() {
     let session = browser.open("v").await;
     let refused = Socket::open(browser.address, browser.handshake(None), None).await.err().expect("refused");
     assert_eq!((refused.0, &refused.1["error"]["code"]), (401, &json!("ERR_API_UNAUTHORIZED")));
-    // A token in the query, which is logged, or in the header of other calls does not count here.
+    // A token does not count in the query, which is logged, nor in the header that other calls use.
     let in_query = Reply::of(browser.request(Method::GET, &format!("/socket?token={}", session.token))).await;
     in_query.error(401, "ERR_API_UNAUTHORIZED");
     let protocols = format!("hotline.v1, {}", session.token);
@@ -83,7 +83,7 @@ async fn a_frame_outside_the_protocol_closes_the_socket() {
         let mut socket = browser.socket(&session).await;
         let sent = message.to_string();
         socket.send_raw(message).await;
-        assert_eq!(socket.code().await, Some(code), "{sent}");
+        assert_eq!(socket.close_code().await, Some(code), "{sent}");
     }
     // A frame of a later release is ignored.
     let mut socket = browser.socket(&session).await;
@@ -104,7 +104,7 @@ async fn a_socket_that_sends_too_many_frames_at_once_is_closed() {
     for _ in 0..61 {
         socket.send(json!({"type": "pong"})).await;
     }
-    assert_eq!(socket.code().await, Some(4429));
+    assert_eq!(socket.close_code().await, Some(4429));
     app.stop().await;
 }
 
@@ -128,13 +128,13 @@ async fn a_socket_that_says_nothing_is_closed_and_one_that_answers_is_not() {
     clock::advance(silence_max / 2);
     let answered_at = clock::now();
     lively.send(json!({"type": "pong"})).await;
-    eventually("the answer is heard", || async {
+    eventually("the answer is received", || async {
         let shown = app.api.get(&format!("/webchat/sessions/{}", session.id)).await.data(200)["lastSeenAt"].clone();
         shown.as_str().is_some_and(|at| at.parse() == Ok(answered_at))
     })
     .await;
     clock::advance(silence_max / 2);
-    let (frames, code) = silent.end().await;
+    let (frames, code) = silent.frames_until_closed().await;
     assert_eq!(code, Some(4408));
     assert!(frames.iter().all(|frame| *frame == ping), "{frames:?}");
     // Later frames were sent after the silent socket was closed.
@@ -145,7 +145,7 @@ async fn a_socket_that_says_nothing_is_closed_and_one_that_answers_is_not() {
 }
 
 #[actix_web::test]
-async fn a_socket_that_never_sends_after_is_closed() {
+async fn a_socket_that_never_sends_its_after_frame_is_closed() {
     let mut options = TestOptions::default();
     // The service checks the clock at each heartbeat.
     options.visitors.heartbeat = Duration::from_millis(50);
@@ -153,10 +153,10 @@ async fn a_socket_that_never_sends_after_is_closed() {
     let browser = Browser::of(&app).await;
     let session = browser.open("v").await;
     let mut socket = browser.raw_socket(&session).await;
-    socket.answers = false;
+    socket.answers_pings = false;
     browser.say(&session, "not pushed").await;
     clock::advance(AFTER_TIME_MAX);
-    let (frames, code) = socket.end().await;
+    let (frames, code) = socket.frames_until_closed().await;
     assert_eq!(code, Some(4400));
     assert!(frames.iter().all(|frame| *frame == json!({"type": "ping"})), "{frames:?}");
     app.stop().await;
@@ -164,7 +164,7 @@ async fn a_socket_that_never_sends_after_is_closed() {
 
 #[actix_web::test]
 async fn a_slow_reader_is_cut_off_and_catches_up() {
-    /// More than the pushes that wait and both sides' windows hold.
+    /// More than the queue of pushes and the windows of both sides hold.
     const MESSAGES: usize = 100;
     let options = TestOptions { metrics: true, ..TestOptions::default() };
     let app = OwnApp::start_with(options).await;
@@ -190,8 +190,8 @@ async fn a_slow_reader_is_cut_off_and_catches_up() {
         crate::support::metrics::ScrapedMetrics::of(metrics).await.value("hotline_socket_cuts_total") == 1.0
     })
     .await;
-    // It reads what was already sent and the code of the close, and requests the rest.
-    let (frames, code) = slow.end().await;
+    // The slow reader gets what was already sent and the code of the close, and requests the rest.
+    let (frames, code) = slow.frames_until_closed().await;
     assert!(matches!(code, Some(4413) | None), "{code:?}");
     let ids = |frames: &[Value]| -> Vec<i64> {
         frames.iter().filter_map(|frame| frame["message"]["id"].as_i64().or(frame["id"].as_i64())).collect()
@@ -216,9 +216,10 @@ async fn a_stopping_service_closes_sockets_with_1001_and_does_not_wait_for_them(
     let mut without_after = browser.raw_socket(&session).await;
     let stopped = std::time::Instant::now();
     let (codes, ()) =
-        futures_util::future::join(async { (socket.code().await, without_after.code().await) }, app.stop()).await;
+        futures_util::future::join(async { (socket.close_code().await, without_after.close_code().await) }, app.stop())
+            .await;
     assert_eq!(codes, (Some(1001), Some(1001)));
-    // A stop waits thirty seconds for requests.
+    // A stop waits up to thirty seconds for requests.
     assert!(stopped.elapsed() < patience(Duration::from_secs(25)), "the stop took {:?}", stopped.elapsed());
 }
 

@@ -52,8 +52,8 @@ async fn a_file_is_pushed_and_shown_to_the_visitor_and_to_agents() {
     let mut socket = browser.socket(&session).await;
     let sent = attach(&browser, &session, picture("c-1").text("body", "This one is broken")).await;
     let message = sent.data(201).clone();
-    let seen = ["type", "direction", "status", "clientId", "body"].map(|name| message[name].clone());
-    assert_eq!(seen, ["media", "inbound", "received", "c-1", "This one is broken"].map(Value::from));
+    let sent_fields = ["type", "direction", "status", "clientId", "body"].map(|name| message[name].clone());
+    assert_eq!(sent_fields, ["media", "inbound", "received", "c-1", "This one is broken"].map(Value::from));
     let media = &message["media"];
     assert_eq!(
         (&media["mimeType"], &media["fileName"], &media["size"]),
@@ -71,7 +71,7 @@ async fn a_file_is_pushed_and_shown_to_the_visitor_and_to_agents() {
     assert_eq!(shown, std::slice::from_ref(&message), "a later socket does not get the file");
     let file = load(&app, &message).await;
     assert_eq!((file.status().as_u16(), &file.headers()["content-type"]), (200, &"image/png".parse().expect("header")));
-    // A page that isolates itself may load the file, too.
+    // A cross-origin isolated page may load the file, too.
     assert_eq!(file.headers()["cross-origin-resource-policy"], "cross-origin");
     assert_eq!(file.bytes().await.expect("a body"), PNG);
 

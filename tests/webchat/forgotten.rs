@@ -20,14 +20,14 @@ use crate::support::service::refresh;
 use crate::support::{Api, Company, OwnApp, Provider, Reply, TestApp, eventually, keys};
 use crate::visitor::{Browser, PAUSE, Session};
 
-/// How often the company is dropped, and how many answers it gets in between at least.
+/// How often the company is dropped, and how many of its requests are answered between two drops, at least.
 const ROUNDS: usize = 15;
-const ANSWERED_BETWEEN: usize = 20;
+const ANSWERED_BETWEEN_MIN: usize = 20;
 
 /// Conversations over the phone channel.
 const NUMBERS: usize = 4;
 
-/// Another company never waits this long, although a drop may take as long.
+/// Another company never waits this long, although a drop may take longer.
 const WAIT_MAX: Duration = Duration::from_secs(2);
 
 const ACCOUNT: &str = "6001";
@@ -39,7 +39,7 @@ fn unlimited_options() -> TestOptions {
     TestOptions { engine: EngineOptions { sending, ..options.engine.clone() }, ..options }
 }
 
-async fn phone(app: &TestApp, company: &Company, account: &str, provider: &Provider) -> ChannelRow {
+async fn create_phone_channel(app: &TestApp, company: &Company, account: &str, provider: &Provider) -> ChannelRow {
     let row = provided(&app.db, &keys(), company.id, ChannelType::Whatsapp, account, &provider.url).await;
     refresh(&app.api, company).await;
     row
@@ -57,8 +57,9 @@ struct Run {
 }
 
 impl Run {
-    /// True if the reply has this status; false if the company was being dropped, the only refusal that may come.
-    async fn has_status(&self, reply: &Reply, status: u16) -> bool {
+    /// True if the reply has this status. The only other reply is a refusal while the company is being dropped: then
+    /// false, after a pause.
+    async fn is_answered(&self, reply: &Reply, status: u16) -> bool {
         if reply.status.as_u16() == status {
             self.answered.set(self.answered.get() + 1);
             return true;
@@ -87,7 +88,7 @@ async fn send_texts(run: &Run, api: &Api, channel: ChannelId, number: usize) -> 
                 true => Reply::of(api.keyed(Method::POST, "/messages", &text, body.to_string())).await,
                 false => api.post("/messages", body.clone()).await,
             };
-            if run.has_status(&reply, 202).await {
+            if run.is_answered(&reply, 202).await {
                 break Some(reply.data(202)["jobId"].as_str().expect("a job").to_owned());
             }
             if !is_keyed {
@@ -97,7 +98,7 @@ async fn send_texts(run: &Run, api: &Api, channel: ChannelId, number: usize) -> 
         let Some(job) = job else { continue };
         accepted.push(text);
         // The job of an accepted message is found, however long it takes.
-        while !run.has_status(&api.get(&format!("/messages/jobs/{job}")).await, 200).await {}
+        while !run.is_answered(&api.get(&format!("/messages/jobs/{job}")).await, 200).await {}
     }
     accepted
 }
@@ -106,11 +107,11 @@ async fn send_texts(run: &Run, api: &Api, channel: ChannelId, number: usize) -> 
 async fn read_tickets(run: &Run, api: &Api) {
     while !run.is_over.get() {
         let reply = api.get("/tickets?status=open").await;
-        if !run.has_status(&reply, 200).await {
+        if !run.is_answered(&reply, 200).await {
             continue;
         }
         for ticket in reply.data(200).as_array().expect("a list") {
-            run.has_status(&api.get(&format!("/tickets/{}", ticket["id"])).await, 200).await;
+            run.is_answered(&api.get(&format!("/tickets/{}", ticket["id"])).await, 200).await;
         }
     }
 }
@@ -126,7 +127,7 @@ async fn take_turns(run: &Run, browser: &Browser, session: &Session, api: &Api) 
         let body = json!({"body": text, "clientId": text});
         let reply = loop {
             let reply = browser.post(session, "/messages", body.clone()).await;
-            if run.has_status(&reply, 201).await {
+            if run.is_answered(&reply, 201).await {
                 break reply;
             }
         };
@@ -134,13 +135,13 @@ async fn take_turns(run: &Run, browser: &Browser, session: &Session, api: &Api) 
         let id = reply.data(201)["id"].clone();
         let ticket = loop {
             let message = api.get(&format!("/messages/{id}")).await;
-            if run.has_status(&message, 200).await {
+            if run.is_answered(&message, 200).await {
                 break message.data(200)["ticketId"].clone();
             }
         };
         let text = format!("a-{count}");
         let body = json!({"ticketId": ticket, "type": "text", "body": text});
-        if run.has_status(&api.post("/messages", body).await, 202).await {
+        if run.is_answered(&api.post("/messages", body).await, 202).await {
             sent.push(text);
         }
     }
@@ -165,7 +166,7 @@ async fn watch_socket(
             }
             Err(refused) => panic!("the socket is refused: {refused:?}"),
         };
-        // A socket that is cut at once takes nothing.
+        // A socket that is closed at once takes no frame.
         if !socket.try_send(json!({"type": "after", "id": last})).await {
             continue;
         }
@@ -214,20 +215,20 @@ async fn drop_company(app: &OwnApp) {
 /// Drops a company again and again while it is used. Returns the longest that another company has waited meanwhile.
 async fn drop_under_load() -> Duration {
     let app = OwnApp::start_with(unlimited_options()).await;
-    // The time in which a socket may send `after` never passes.
+    // The clock stands still, so that the service never closes a socket because its `after` is late.
     clock::stop();
     let provider = Provider::start().await;
-    let channel = phone(&app, &app.company, ACCOUNT, &provider).await.id;
+    let channel = create_phone_channel(&app, &app.company, ACCOUNT, &provider).await.id;
     let (other, other_api) = app.another_company().await;
-    let other_channel = phone(&app, &other, "6002", &provider).await.id;
+    let other_channel = create_phone_channel(&app, &other, "6002", &provider).await.id;
     let browser = Browser::of(&app).await;
     let session = browser.open("v-1").await;
     let run = Run::default();
 
     let drops = async {
         for round in 1..=ROUNDS {
-            let target = run.answered.get() + ANSWERED_BETWEEN;
-            // Each drop closes the visitor's socket, so that before it there is another one.
+            let target = run.answered.get() + ANSWERED_BETWEEN_MIN;
+            // Each drop closes the visitor's socket, so the next drop waits until another one has been opened.
             let is_in_use = || async { run.answered.get() >= target && run.opened.get() >= round };
             eventually("the company is served and watched", is_in_use).await;
             drop_company(&app).await;
@@ -284,7 +285,7 @@ async fn no_other_company_waits_for_one_that_is_dropped_under_load_measured() {
 async fn a_dropped_company_leaves_nothing_in_memory_and_repeated_requests_have_no_second_effect() {
     let app = OwnApp::start_with(unlimited_options()).await;
     let provider = Provider::start().await;
-    let channel = phone(&app, &app.company, ACCOUNT, &provider).await;
+    let channel = create_phone_channel(&app, &app.company, ACCOUNT, &provider).await;
     let browser = Browser::of(&app).await;
     let session = browser.open("v-1").await;
     browser.say(&session, "hello").await;
@@ -292,8 +293,8 @@ async fn a_dropped_company_leaves_nothing_in_memory_and_repeated_requests_have_n
     let send = json!({"channelId": channel.id, "number": "5511999990000", "type": "text", "body": "once"}).to_string();
     let send = async || Reply::of(app.api.keyed(Method::POST, "/messages", "key", send.clone())).await;
     let first = send().await.data(202).clone();
-    let speaker = Phone { id: ACCOUNT.to_owned(), number: "15550783881".to_owned() };
-    let call = speaker.message("5511999991111", "Ana", text("wamid.1", "written once"));
+    let business_phone = Phone { id: ACCOUNT.to_owned(), number: "15550783881".to_owned() };
+    let call = business_phone.message("5511999991111", "Ana", text("wamid.1", "written once"));
     let call = async || {
         let bytes = call.to_string().into_bytes();
         let request = app.api.anonymous(Method::POST, &format!("/hooks/{}", channel.public_key));
@@ -311,7 +312,7 @@ async fn a_dropped_company_leaves_nothing_in_memory_and_repeated_requests_have_n
     assert_eq!((after.tickets.hot, after.sessions.hot), (0, 0), "actors are left");
     assert_eq!(engine.sessions.connected_sessions(), 0, "a session is watched");
     assert_eq!(engine.store().log.last_of(app.company.id), 0);
-    assert_eq!(socket.code().await, Some(1012));
+    assert_eq!(socket.close_code().await, Some(1012));
 
     let again = send().await;
     assert!(again.is_replay(), "{again:?}");
@@ -331,7 +332,7 @@ async fn a_dropped_company_leaves_nothing_in_memory_and_repeated_requests_have_n
 async fn a_company_whose_provider_does_not_answer_is_not_dropped_and_continues() {
     let app = OwnApp::start_with(unlimited_options()).await;
     let provider = Provider::start().await;
-    let channel = phone(&app, &app.company, ACCOUNT, &provider).await.id;
+    let channel = create_phone_channel(&app, &app.company, ACCOUNT, &provider).await.id;
     let send = async |body: &str| {
         let body = json!({"channelId": channel, "number": "5511999990000", "type": "text", "body": body});
         app.api.post("/messages", body).await.data(202).clone()
@@ -344,7 +345,7 @@ async fn a_company_whose_provider_does_not_answer_is_not_dropped_and_continues()
     tokio::select! {
         biased;
         () = eventually("the company takes no new requests", is_closed) => {}
-        dropped = app.service.forget(app.company.id) => panic!("a call is under way: {dropped:?}"),
+        dropped = app.service.forget(app.company.id) => panic!("the drop ended while a call is under way: {dropped:?}"),
     }
     assert!(engine.owns(app.company.id), "a drop that was given up has removed the company");
     send("second").await;

@@ -11,7 +11,7 @@ use crate::support::{OwnApp, Reply};
 use crate::visitor::{Browser, Session, Socket};
 
 /// A service with these limits. Its clock stands still, so that no limit recovers during a test.
-async fn limited(visitors: VisitorOptions) -> OwnApp {
+async fn start_with_limits(visitors: VisitorOptions) -> OwnApp {
     let trusted_proxies = vec!["127.0.0.1/32".parse().expect("range")];
     let app = OwnApp::start_with(TestOptions { visitors, trusted_proxies, ..TestOptions::default() }).await;
     clock::stop();
@@ -29,7 +29,7 @@ const UNLIMITED: VisitorOptions = VisitorOptions {
 
 #[actix_web::test]
 async fn session_openings_are_limited_for_each_address() {
-    let app = limited(VisitorOptions { sessions_per_minute: 2, ..UNLIMITED }).await;
+    let app = start_with_limits(VisitorOptions { sessions_per_minute: 2, ..UNLIMITED }).await;
     let browser = Browser::of(&app).await;
     let open = |address: &str| {
         let request = browser.request(Method::POST, "/sessions").header("x-forwarded-for", address);
@@ -60,7 +60,7 @@ async fn session_openings_are_limited_for_each_address() {
 #[actix_web::test]
 async fn messages_and_other_requests_have_separate_limits() {
     let visitors = VisitorOptions { messages_per_minute: 2, requests_per_minute: 3, ..UNLIMITED };
-    let app = limited(visitors).await;
+    let app = start_with_limits(visitors).await;
     let browser = Browser::of(&app).await;
     let session = browser.open("v").await;
     for _ in 0..2 {
@@ -80,21 +80,25 @@ async fn messages_and_other_requests_have_separate_limits() {
 
 #[actix_web::test]
 async fn sockets_are_limited_for_a_session_and_for_an_address() {
-    let app = limited(VisitorOptions { sockets_per_address: 12, ..UNLIMITED }).await;
+    let app = start_with_limits(VisitorOptions { sockets_per_address: 12, ..UNLIMITED }).await;
     let browser = Browser::of(&app).await;
     let session = browser.open("v").await;
     let mut sockets: Vec<Socket> = Vec::new();
     for _ in 0..10 {
         sockets.push(browser.socket(&session).await);
     }
-    let (status, body) = browser.try_socket(&session.token).await.err().expect("the eleventh of a session");
+    let (status, body) =
+        browser.try_socket(&session.token).await.err().expect("the eleventh socket of a session is refused");
     assert_eq!((status, &body["error"]["code"]), (429, &json!("ERR_API_RATE_LIMITED")));
     assert_eq!(body["error"]["message"], "too many sockets are open");
     let other = browser.open("w").await;
     for _ in 0..2 {
         sockets.push(browser.socket(&other).await);
     }
-    assert_eq!(browser.try_socket(&other.token).await.err().expect("the thirteenth of the address").0, 429);
+    assert_eq!(
+        browser.try_socket(&other.token).await.err().expect("the thirteenth socket of the address is refused").0,
+        429
+    );
     // Closed sockets make room.
     sockets.truncate(5);
     crate::support::eventually("there is room again", || async { browser.try_socket(&session.token).await.is_ok() })
@@ -109,13 +113,13 @@ fn picture(bytes: usize) -> Form {
     Form::default().file("a.png", "image/png", &content)
 }
 
-/// The bytes that a session sends, in files and texts, count for the session, its address and its company. A refused
-/// file leaves nothing.
+/// The bytes that a session sends, in files and texts, count toward the limits of the session, its address and its
+/// company. A refused file leaves nothing.
 #[actix_web::test]
-async fn bytes_an_hour_are_limited_for_a_session_an_address_and_a_company() {
+async fn bytes_per_hour_are_limited_for_a_session_an_address_and_a_company() {
     const MIB: usize = 1 << 20;
     let uploads = UploadOptions { session_mib_per_hour: 2, address_mib_per_hour: 3, company_mib_per_hour: 4 };
-    let app = limited(VisitorOptions { uploads, ..UNLIMITED }).await;
+    let app = start_with_limits(VisitorOptions { uploads, ..UNLIMITED }).await;
     let browser = Browser::of(&app).await;
     let attach = async |session: &Session, address: &str, form: Form| {
         let request = browser.with(session, Method::POST, "/messages").header("x-forwarded-for", address);
@@ -148,7 +152,7 @@ async fn bytes_an_hour_are_limited_for_a_session_an_address_and_a_company() {
     let third = browser.open("third").await;
     check_refused(&attach(&third, "192.0.2.4", picture(MIB)).await);
     assert_eq!((app.stored_files().len(), app.arriving_files().len()), (5, 0));
-    // Another company has its own.
+    // Another company has limits of its own.
     let (other, api) = app.another_company().await;
     let elsewhere = Browser::on(&app, &other, other.webchat).await;
     let fourth = elsewhere.open("fourth").await;
@@ -158,14 +162,14 @@ async fn bytes_an_hour_are_limited_for_a_session_an_address_and_a_company() {
     app.stop().await;
 }
 
-/// What a page says of itself is stored with the session, so its bytes count before there is a session. A refused
+/// What a page says about itself is stored with the session, so its bytes count before there is a session. A refused
 /// opening leaves nothing.
 #[actix_web::test]
-async fn bytes_of_openings_an_hour_are_limited_for_an_address_and_a_company() {
+async fn bytes_of_openings_per_hour_are_limited_for_an_address_and_a_company() {
     // Two openings of an address, and five of a company.
     const BYTES: usize = 400 << 10;
     let uploads = UploadOptions { session_mib_per_hour: 0, address_mib_per_hour: 1, company_mib_per_hour: 2 };
-    let app = limited(VisitorOptions { uploads, ..UNLIMITED }).await;
+    let app = start_with_limits(VisitorOptions { uploads, ..UNLIMITED }).await;
     let browser = Browser::of(&app).await;
     let body = json!({"page": {"title": "x".repeat(BYTES)}});
     let open = |address: &str| {
@@ -190,7 +194,7 @@ async fn bytes_of_openings_an_hour_are_limited_for_an_address_and_a_company() {
         opened.error(429, "ERR_API_RATE_LIMITED");
         assert_eq!(app.api.all("/contacts").await.len(), contacts, "a refused visitor at {address} left a contact");
     }
-    // Another company has its own.
+    // Another company has limits of its own.
     let (other, _) = app.another_company().await;
     let elsewhere = Browser::on(&app, &other, other.webchat).await;
     let request = elsewhere.request(Method::POST, "/sessions").header("x-forwarded-for", "192.0.2.4");

@@ -22,10 +22,10 @@ use crate::visitor::{Browser, Session, Socket, embed};
 /// The longest median time of a push, from the moment the agent's request is sent.
 const MEDIAN_MAX: Duration = Duration::from_millis(20);
 
-/// Sessions, and later sockets, that are being opened at once.
+/// How many sessions, and later sockets, are opened at once.
 const OPENED_AT_ONCE: usize = 32;
 
-/// The longest time of 99 of a hundred pushes in [`many_sessions_talk`].
+/// The highest 99th percentile of push times in [`many_sessions_talk`].
 const P99_MAX: Duration = Duration::from_millis(20);
 
 /// Sockets that `make load-sockets` opens, unless `SOCKETS` says otherwise.
@@ -46,14 +46,15 @@ struct Pace {
     pause: Duration,
 }
 
+/// How many messages of agents were pushed, and how fast.
 struct Pushes {
     count: usize,
-    took: Duration,
+    total_time: Duration,
     median: Duration,
     p99: Duration,
 }
 
-async fn open(browser: &Browser, sessions: usize) -> Vec<Session> {
+async fn open_sessions(browser: &Browser, sessions: usize) -> Vec<Session> {
     stream::iter(0..sessions)
         .map(|number| async move { browser.open(&format!("load-{number}")).await })
         .buffer_unordered(OPENED_AT_ONCE)
@@ -61,7 +62,7 @@ async fn open(browser: &Browser, sessions: usize) -> Vec<Session> {
         .await
 }
 
-async fn connect(browser: &Browser, sessions: Vec<Session>) -> Vec<(Session, Socket)> {
+async fn open_sockets(browser: &Browser, sessions: Vec<Session>) -> Vec<(Session, Socket)> {
     stream::iter(sessions)
         .map(|session| async move {
             let socket = browser.socket(&session).await;
@@ -74,7 +75,7 @@ async fn connect(browser: &Browser, sessions: Vec<Session>) -> Vec<(Session, Soc
 
 /// Lets every session talk. Fails unless every message is pushed once and in order.
 async fn talk(browser: &Browser, api: &Api, load: &Load) -> Pushes {
-    let sessions = connect(browser, open(browser, load.sessions).await).await;
+    let sessions = open_sockets(browser, open_sessions(browser, load.sessions).await).await;
     let begun = Instant::now();
     let took = join_all(sessions.into_iter().enumerate().map(|(number, (session, socket))| {
         // No two sessions begin at the same moment.
@@ -84,8 +85,8 @@ async fn talk(browser: &Browser, api: &Api, load: &Load) -> Pushes {
     .await;
     let mut took: Vec<Duration> = took.into_iter().flatten().collect();
     took.sort_unstable();
-    let quantile = |part: f64| took[((took.len() - 1) as f64 * part) as usize];
-    Pushes { count: took.len(), took: begun.elapsed(), median: quantile(0.5), p99: quantile(0.99) }
+    let quantile = |fraction: f64| took[((took.len() - 1) as f64 * fraction) as usize];
+    Pushes { count: took.len(), total_time: begun.elapsed(), median: quantile(0.5), p99: quantile(0.99) }
 }
 
 /// Lets one session talk, after a delay. Returns how long each push of an agent's message took.
@@ -164,7 +165,7 @@ async fn fifty_sessions_talk_and_everything_is_pushed_soon_measured() {
     assert!(pushes.median < MEDIAN_MAX, "median {:?}", pushes.median);
 }
 
-/// Options without limits by address.
+/// Options without limits by address or on the company's requests.
 const UNLIMITED: &[&str] = &[
     "--visitor-sessions-per-minute=0",
     "--visitor-messages-per-minute=0",
@@ -178,7 +179,8 @@ const UNLIMITED: &[&str] = &[
 async fn serve(folder: &tempfile::TempDir) -> (Process, Browser, Api) {
     let (_, hard) = getrlimit(Resource::RLIMIT_NOFILE).expect("limit");
     setrlimit(Resource::RLIMIT_NOFILE, hard, hard).expect("limit");
-    let process = Process::try_serve(folder.path(), UNLIMITED).unwrap_or_else(|log| panic!("no start: {log}"));
+    let process =
+        Process::try_serve(folder.path(), UNLIMITED).unwrap_or_else(|log| panic!("hotline does not start: {log}"));
     let (company, key) = with_database(folder.path(), async |db| {
         let company = Company::create(db, "Acme").await;
         let key = embed(db, &keys_of(folder.path()), company.id, company.webchat).await;
@@ -194,7 +196,7 @@ async fn serve(folder: &tempfile::TempDir) -> (Process, Browser, Api) {
     (process, browser, api)
 }
 
-/// A number that the environment sets.
+/// The number in an environment variable, or `default`.
 fn variable(name: &str, default: usize) -> usize {
     std::env::var(name).ok().and_then(|text| text.parse().ok()).unwrap_or(default)
 }
@@ -212,8 +214,8 @@ async fn many_sessions_talk() {
     let agent = Pace { messages: 20, pause: Duration::from_millis(variable("PAUSE_MS", 1000) as u64) };
     let visitor = Pace { messages: 4, pause: 6 * agent.pause };
     let load = Load { sessions: 2000, visitor, agent };
-    let Pushes { count, took, median, p99 } = talk(&browser, &api, &load).await;
-    let rate = count as f64 / took.as_secs_f64();
+    let Pushes { count, total_time, median, p99 } = talk(&browser, &api, &load).await;
+    let rate = count as f64 / total_time.as_secs_f64();
     println!("{count} agents' messages pushed, {rate:.0} a second: median {median:.1?}, p99 {p99:.1?}");
     assert_eq!(count, load.sessions * agent.messages);
     assert!(p99 < P99_MAX, "p99 {p99:?}");
@@ -222,11 +224,11 @@ async fn many_sessions_talk() {
 
 /// Opens sessions with a socket each, and returns once each has answered a ping.
 async fn open_idle(browser: &Browser, sessions: usize) -> Vec<(Session, Socket)> {
-    let mut sockets = connect(browser, open(browser, sessions).await).await;
+    let mut sockets = open_sockets(browser, open_sessions(browser, sessions).await).await;
     join_all(sockets.iter_mut().map(|(_, socket)| async {
-        socket.answers = false;
+        socket.answers_pings = false;
         socket.next_of("ping").await;
-        socket.answers = true;
+        socket.answers_pings = true;
         socket.send(json!({"type": "pong"})).await;
     }))
     .await;
@@ -319,7 +321,8 @@ async fn all_visitors_are_back_within_30_s_of_a_restart() {
     let visitors = open_idle(&browser, sockets).await;
     let stopped_at = Instant::now();
     stop(process);
-    let process = Process::try_serve(folder.path(), UNLIMITED).unwrap_or_else(|log| panic!("no start: {log}"));
+    let process =
+        Process::try_serve(folder.path(), UNLIMITED).unwrap_or_else(|log| panic!("hotline does not start: {log}"));
     let browser = Browser::at(process.address, &browser.key);
     let restarted_at = Instant::now();
     let coming = visitors.into_iter().map(|(session, _)| come_back(&browser, session));

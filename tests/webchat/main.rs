@@ -1,5 +1,5 @@
 //! The visitors' endpoints, as browsers use them: over HTTP and real sockets.
-#![allow(clippy::expect_used, clippy::panic)] // A test that meets the unexpected fails loudly.
+#![allow(clippy::expect_used, clippy::panic)] // A failed expectation must fail the test.
 
 #[path = "../support/mod.rs"]
 mod support;

@@ -8,10 +8,10 @@ use crate::support::service::refresh;
 use crate::support::{Reply, TestApp, keys};
 use crate::visitor::{Browser, Session};
 
-/// Maximum size of a page that is limited in bytes, with the JSON around its rows.
+/// The maximum size of a page that is limited in bytes, with the JSON around its rows.
 const PAGE_BYTES_MAX: usize = (1 << 20) + 1024;
 
-/// Messages, 1.7 MiB in all.
+/// How many messages a conversation has, 1.7 MiB in all.
 const MESSAGES: usize = 30;
 
 async fn conversation(browser: &Browser) -> (Session, Vec<Value>) {
@@ -23,7 +23,7 @@ async fn conversation(browser: &Browser) -> (Session, Vec<Value>) {
     (session, ids)
 }
 
-/// Reads all pages by `after`; returns the ids and the number of pages.
+/// Reads all pages by `after`. Returns the ids of their rows, and the number of pages.
 async fn read_all_pages(read: impl AsyncFn(&str) -> Reply) -> (Vec<Value>, usize) {
     let (mut ids, mut pages, mut last) = (Vec::<Value>::new(), 0, json!(0));
     loop {
@@ -93,8 +93,8 @@ async fn control_characters_of_a_visitor_are_removed_and_those_of_a_caller_refus
     app.stop().await;
 }
 
-/// Changes the webchat of the test's company.
-async fn changed(app: &TestApp, change: impl FnOnce(&mut ChannelSettings)) {
+/// Changes the settings of the company's webchat.
+async fn change_settings(app: &TestApp, change: impl FnOnce(&mut ChannelSettings)) {
     let apply = |_: &mut ChannelRow, settings: &mut ChannelSettings| -> Result<(), Error> {
         change(settings);
         Ok(())
@@ -105,18 +105,18 @@ async fn changed(app: &TestApp, change: impl FnOnce(&mut ChannelSettings)) {
 }
 
 #[actix_web::test]
-async fn a_socket_ends_when_its_page_is_not_admitted_any_more() {
+async fn a_socket_is_closed_when_its_page_is_no_longer_allowed() {
     let app = TestApp::shared().await;
     let browser = Browser::of(&app).await;
     let session = browser.open("v").await;
     let mut socket = browser.socket(&session).await;
     // A change that does not concern the page does not end its socket.
-    changed(&app, |settings| settings.allowed_origins.push("https://other.example".to_owned())).await;
+    change_settings(&app, |settings| settings.allowed_origins.push("https://other.example".to_owned())).await;
     refresh(&app.api, &app.company).await;
     let sent = browser.say(&session, "still here").await;
     assert_eq!(socket.message().await["id"], sent["id"]);
-    changed(&app, |settings| settings.allowed_origins.clear()).await;
-    assert_eq!(socket.code().await, Some(4403));
+    change_settings(&app, |settings| settings.allowed_origins.clear()).await;
+    assert_eq!(socket.close_code().await, Some(4403));
     let (status, _) = browser.try_socket(&session.token).await.err().expect("refused");
     assert_eq!(status, 403);
 
@@ -124,8 +124,8 @@ async fn a_socket_ends_when_its_page_is_not_admitted_any_more() {
     let browser = Browser::on(&app, &company, company.webchat).await;
     let session = browser.open("v").await;
     let mut socket = browser.socket(&session).await;
-    let off = sqlx::query("update companies set active = false where id = $1").bind(company.id);
-    off.execute(&app.db).await.expect("a change");
-    assert_eq!(socket.code().await, Some(4403));
+    let deactivate = sqlx::query("update companies set active = false where id = $1").bind(company.id);
+    deactivate.execute(&app.db).await.expect("a change");
+    assert_eq!(socket.close_code().await, Some(4403));
     app.stop().await;
 }

@@ -66,14 +66,14 @@ async fn what_an_agent_says_is_pushed_delivered_and_read() {
 }
 
 #[actix_web::test]
-async fn two_tabs_are_shown_the_same_each_once() {
+async fn two_tabs_are_shown_the_same_messages_once_each() {
     let app = TestApp::shared().await;
     let browser = Browser::of(&app).await;
     let session = browser.open("v").await;
     let mut tabs = [browser.socket(&session).await, browser.socket(&session).await];
     let sent = json!({"body": "from the first tab", "clientId": "tab-1-1"});
     let posted = browser.post(&session, "/messages", sent.clone()).await.data(201).clone();
-    // A re-send is no second message.
+    // Sending it again does not make a second message.
     assert_eq!(browser.post(&session, "/messages", sent).await.data(201), &posted);
     answer(&app.api, only_ticket(&app.api).await, "an answer").await;
     for tab in &mut tabs {
@@ -86,7 +86,7 @@ async fn two_tabs_are_shown_the_same_each_once() {
 #[actix_web::test]
 async fn a_message_that_only_another_tab_has_received_is_read_once_it_is_seen() {
     let app = OwnApp::start().await;
-    // The time in which a socket may send `after` never passes.
+    // The clock stands still, so that the service never closes a socket because its `after` is late.
     clock::stop();
     let browser = Browser::of(&app).await;
     let session = browser.open("v").await;
@@ -147,7 +147,7 @@ async fn a_session_shows_what_was_said_since_it_began_and_no_more() {
 }
 
 #[actix_web::test]
-async fn messages_of_one_burst_come_in_order_each_once() {
+async fn messages_of_a_burst_are_pushed_in_order_and_once_each() {
     const MESSAGES: usize = 60;
     let app = TestApp::shared().await;
     let browser = Browser::of(&app).await;
@@ -194,7 +194,7 @@ async fn a_message_says_which_agent_wrote_it() {
     let send = Send::text("from Ana", author);
     let sending = &app.service.app.engine.sending;
     let target = sending.resolve(app.company.id, Recipient::Ticket(TicketId::new(ticket))).await.expect("the ticket");
-    sending.send(&target, send).await.expect("sent");
+    sending.send(&target, send).await.expect("the message is sent");
     let pushed = socket.message().await;
     assert_eq!((&pushed["body"], &pushed["agent"]), (&json!("from Ana"), &json!({"name": "Ana"})));
     let listed = browser.get(&session, "/messages").await;

@@ -10,7 +10,7 @@ use crate::support::{Reply, TestApp, eventually, keys};
 use crate::visitor::Browser;
 
 #[actix_web::test]
-async fn the_script_is_served_whole_compressed_and_once() {
+async fn the_script_is_served_with_and_without_compression_and_is_revalidated() {
     let app = TestApp::shared().await;
     let browser = Browser::of(&app).await;
     let script = || browser.bare(Method::GET, "/widget.js");
@@ -28,7 +28,7 @@ async fn the_script_is_served_whole_compressed_and_once() {
     assert!(bytes.len() > 1000, "the script is too short: {} bytes", bytes.len());
     let compressed = script().header("accept-encoding", "br, gzip;q=0.8").send().await.expect("answer");
     assert_eq!(compressed.headers()["content-encoding"], "gzip");
-    assert_eq!(compressed.headers()["etag"], weak_etag, "other bytes with the same strong ETag");
+    assert_eq!(compressed.headers()["etag"], weak_etag, "the compressed script has a wrong ETag");
     assert!(compressed.bytes().await.expect("bytes").starts_with(&[0x1f, 0x8b]));
     let uncompressed = script().header("accept-encoding", "gzip;q=0").send().await.expect("answer");
     assert!(!uncompressed.headers().contains_key("content-encoding"));
@@ -40,7 +40,7 @@ async fn the_script_is_served_whole_compressed_and_once() {
     let unchanged = script().header("if-none-match", &etag).header("accept-encoding", "gzip");
     let unchanged = unchanged.send().await.expect("answer");
     assert_eq!(unchanged.status(), 304);
-    assert_eq!(unchanged.headers()["etag"], weak_etag, "not the one of the response whose place it takes");
+    assert_eq!(unchanged.headers()["etag"], weak_etag, "not the ETag of the response that it stands for");
     app.stop().await;
 }
 

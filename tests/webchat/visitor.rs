@@ -47,7 +47,7 @@ pub fn sign_with(secret: &str, claims: &Value) -> String {
     identity::sign(&Secret(secret.to_owned()), claims).expect("signed")
 }
 
-/// A page with the widget.
+/// A browser on a page with the widget.
 #[derive(Clone)]
 pub struct Browser {
     client: Client,
@@ -136,7 +136,7 @@ impl Browser {
         Reply::of(self.request(Method::POST, "/sessions").json(&json!({"identity": identity}))).await
     }
 
-    /// A session of a visitor whom the website knows by this external id, which is their name, too.
+    /// A session of a visitor whom the website knows by this external id, which is also their name.
     pub async fn open(&self, external_id: &str) -> Session {
         let body = json!({"identity": signed(external_id, json!({"name": external_id}))});
         let opened = Reply::retried_while_busy(|| self.request(Method::POST, "/sessions").json(&body)).await;
@@ -181,7 +181,7 @@ impl Browser {
         request
     }
 
-    /// Opens a socket; the status and the body if it is refused.
+    /// Opens a socket. The error is the status and the body of the refusal.
     pub async fn try_socket(&self, token: &str) -> Result<Socket, (u16, Value)> {
         Socket::open(self.address, self.handshake(Some(token)), None).await
     }
@@ -207,8 +207,7 @@ impl Browser {
         socket
     }
 
-    /// A socket that is caught up from `after` on, and its frames between `hello` and `caughtUp`, which is the last of
-    /// them.
+    /// A socket that is caught up from `after` on, and its frames after `hello` up to and including `caughtUp`.
     pub async fn frames_after(&self, session: &Session, after: Option<i64>) -> (Socket, Vec<Value>) {
         loop {
             let mut socket = self.raw_socket(session).await;
@@ -230,11 +229,11 @@ impl Browser {
         (socket, shown.collect())
     }
 
-    /// A socket of a visitor who has seen nothing yet, caught up, that answers no ping: many that have piled up would
-    /// be answered with more frames than a socket may send.
+    /// A socket of a visitor who has seen nothing yet, caught up, that answers no pings: the answers to many that
+    /// have piled up would be more frames than a socket may send.
     pub async fn mute_socket(&self, session: &Session) -> Socket {
         let mut socket = self.raw_socket(session).await;
-        socket.answers = false;
+        socket.answers_pings = false;
         socket.send(json!({"type": "after", "id": null})).await;
         socket.next_of("caughtUp").await;
         socket
@@ -246,13 +245,13 @@ impl Browser {
     }
 }
 
-/// A socket.
+/// An open socket.
 pub struct Socket {
     stream: WebSocketStream<TcpStream>,
     /// When its opening began.
     begun_at: Instant,
     /// Whether the socket answers pings itself, as a browser does, instead of returning them as frames.
-    pub answers: bool,
+    pub answers_pings: bool,
 }
 
 impl Socket {
@@ -273,7 +272,7 @@ impl Socket {
         match tokio_tungstenite::client_async(handshake, stream).await {
             Ok((stream, response)) => {
                 assert_eq!(response.headers()["sec-websocket-protocol"], "hotline.v1");
-                Ok(Self { stream, begun_at, answers: true })
+                Ok(Self { stream, begun_at, answers_pings: true })
             }
             Err(tungstenite::Error::Http(response)) => {
                 let body = response.body().as_deref().unwrap_or_default();
@@ -283,7 +282,7 @@ impl Socket {
         }
     }
 
-    /// Whether what is sent now may come too late as the first frame, so that the service has closed the socket.
+    /// Whether a first frame that is sent now may be too late: then the service closes the socket.
     pub fn is_late(&self) -> bool {
         self.begun_at.elapsed() >= AFTER_TIME_MAX
     }
@@ -307,7 +306,7 @@ impl Socket {
             match next {
                 Some(Ok(Message::Text(text))) => {
                     let frame: Value = serde_json::from_str(&text).expect("a frame is JSON");
-                    if !self.answers || frame["type"] != "ping" {
+                    if !self.answers_pings || frame["type"] != "ping" {
                         return Ok(frame);
                     }
                     self.try_send(json!({"type": "pong"})).await;
@@ -324,7 +323,7 @@ impl Socket {
         self.next_or_end().await.unwrap_or_else(|code| panic!("closed: {code:?}"))
     }
 
-    /// The frames up to the next one of this type; the code if the socket is closed before.
+    /// The frames up to the next one of this type. The error is the code, if the socket is closed before.
     async fn frames_until(&mut self, kind: &str) -> Result<Vec<Value>, Option<u16>> {
         let mut frames = Vec::new();
         loop {
@@ -356,7 +355,7 @@ impl Socket {
     }
 
     /// All frames until the socket is closed, and the code of the close.
-    pub async fn end(&mut self) -> (Vec<Value>, Option<u16>) {
+    pub async fn frames_until_closed(&mut self) -> (Vec<Value>, Option<u16>) {
         let mut frames = Vec::new();
         loop {
             match self.next_or_end().await {
@@ -366,8 +365,8 @@ impl Socket {
         }
     }
 
-    /// Waits for the close; its code.
-    pub async fn code(&mut self) -> Option<u16> {
-        self.end().await.1
+    /// Waits until the socket is closed. Returns the code of the close.
+    pub async fn close_code(&mut self) -> Option<u16> {
+        self.frames_until_closed().await.1
     }
 }

@@ -14,7 +14,7 @@ use futures_util::future::try_join_all;
 use hotline_persistence::{PgPool, pool};
 use serde::Serialize;
 
-use self::member::{Member, Shared as Common};
+use self::member::{Common, Member};
 use crate::figures::Verdict;
 use crate::generator::{Load, LoadCounts};
 use crate::machine::Machine;
@@ -25,23 +25,24 @@ use crate::seed::Company;
 use crate::service::Binary;
 use crate::{stage, subjects, usage};
 
-/// Numbers of processes, in this order: down and up again, so that a slow time of the machine affects all alike.
-const NUMBERS: [usize; 6] = [3, 2, 1, 1, 2, 3];
+/// Numbers of processes, in this order: down and up again, so that a machine that is slow for a while affects all
+/// alike.
+const NODE_COUNTS: [usize; 6] = [3, 2, 1, 1, 2, 3];
 
 pub const SCENARIOS: [Scenario; 2] = [Scenario::Send, Scenario::Read];
 
-/// Minimum throughput of three processes, as a part of three times that of one.
+/// Minimum throughput of three processes, as a fraction of three times that of one.
 const SCALE_MIN: f64 = 0.55;
 
 /// Maximum processor time of a hop between processes, in microseconds.
 const HOP_US_MAX: f64 = 25.0;
 
-/// Length of one run that warms connections, actors and plans; it is repeated until every ticket was requested.
-const WARM: Duration = Duration::from_secs(3);
+/// Length of one run that warms connections, actors and plans; it is repeated until every ticket has been requested.
+const WARM_UP_TIME: Duration = Duration::from_secs(3);
 
 /// How long slots may take to be shared out.
-const SHARED_TIME_MAX: Duration = Duration::from_secs(60);
-const SHARED_INTERVAL: Duration = Duration::from_millis(100);
+const SHARE_OUT_TIME_MAX: Duration = Duration::from_secs(60);
+const SHARE_OUT_INTERVAL: Duration = Duration::from_millis(100);
 
 /// Companies created, at most, for each that is needed: processes have equal shares of the slots.
 const TRIES_MAX: u64 = 20;
@@ -76,13 +77,13 @@ pub struct ClusterResult {
 impl ClusterResult {
     /// The median of a figure.
     pub fn median(rounds: &[Round], scenario: Scenario, nodes: usize, figure: impl Fn(&Round) -> f64) -> f64 {
-        let of = |round: &&Round| round.scenario == scenario && round.nodes == nodes;
-        let mut figures: Vec<f64> = rounds.iter().filter(of).map(figure).collect();
+        let matches = |round: &&Round| round.scenario == scenario && round.nodes == nodes;
+        let mut figures: Vec<f64> = rounds.iter().filter(matches).map(figure).collect();
         figures.sort_by(f64::total_cmp);
         figures.get(figures.len() / 2).copied().unwrap_or(f64::NAN)
     }
 
-    /// The throughput of this many processes, as a part of that many times the throughput of one.
+    /// The throughput of this many processes, as a fraction of that many times the throughput of one.
     pub fn scale(&self, scenario: Scenario, nodes: usize) -> f64 {
         let per_second = |nodes| Self::median(&self.rounds, scenario, nodes, |round| round.per_second);
         per_second(nodes) / (nodes as f64 * per_second(1))
@@ -119,13 +120,13 @@ impl ClusterResult {
 
 pub async fn run(shared: &SharedArgs, options: &ClusterArgs) -> Outcome<ClusterResult> {
     let binary = Binary::measured()?;
-    let folder = stage::folder()?;
+    let folder = stage::create_folder()?;
     std::fs::create_dir(folder.path().join("media"))?;
-    // Members stop first, then their PostgreSQL.
-    let postgres = stage::postgres(folder.path()).await?;
+    // Declared before the members, so that on a failure they are dropped, and stop, before their PostgreSQL.
+    let postgres = stage::start_postgres(folder.path()).await?;
     let url = postgres.url();
     let common = Common { binary: &binary, folder: folder.path(), database_url: &url, percent: options.percent };
-    let mut room = Room {
+    let mut cluster = MeasuredCluster {
         db: pool::connect(postgres.connect_options()),
         postgres: postgres.pid().ok_or("PostgreSQL has no process")?,
         members: Vec::new(),
@@ -133,46 +134,46 @@ pub async fn run(shared: &SharedArgs, options: &ClusterArgs) -> Outcome<ClusterR
         folder: folder.path(),
         options,
     };
-    room.resize(&common, NUMBERS[0]).await?;
-    room.found(shared.tickets).await?;
+    cluster.resize(&common, NODE_COUNTS[0]).await?;
+    cluster.create_companies(shared.tickets).await?;
 
     let (mut rounds, mut at_owner, mut elsewhere) = (Vec::new(), Vec::new(), Vec::new());
-    for (turn, nodes) in NUMBERS.into_iter().enumerate() {
-        room.resize(&common, nodes).await?;
+    for (turn, nodes) in NODE_COUNTS.into_iter().enumerate() {
+        cluster.resize(&common, nodes).await?;
         for scenario in SCENARIOS {
-            let everyone = room.tickets(None).await?;
-            let all: Vec<usize> = (0..nodes).collect();
-            room.warm(scenario, &everyone, &all).await?;
+            let all_tickets = cluster.tickets(None).await?;
+            let all_members: Vec<usize> = (0..nodes).collect();
+            cluster.warm_up(scenario, &all_tickets, &all_members).await?;
             for _ in 0..options.rounds.div_ceil(2) {
-                rounds.push(room.measure(scenario, &everyone, &all).await?);
+                rounds.push(cluster.measure(scenario, &all_tickets, &all_members).await?);
             }
-            // Not repeated on the way up: only processor time is compared.
-            if nodes == 2 && turn < NUMBERS.len() / 2 {
-                let of_first = room.tickets(Some(0)).await?;
+            // Not repeated on the way up, because only processor time is compared.
+            if nodes == 2 && turn < NODE_COUNTS.len() / 2 {
+                let tickets_of_first = cluster.tickets(Some(0)).await?;
                 for _ in 0..options.rounds {
-                    at_owner.push(room.measure(scenario, &of_first, &[0]).await?);
-                    elsewhere.push(room.measure(scenario, &of_first, &[1]).await?);
+                    at_owner.push(cluster.measure(scenario, &tickets_of_first, &[0]).await?);
+                    elsewhere.push(cluster.measure(scenario, &tickets_of_first, &[1]).await?);
                 }
             }
         }
     }
     let measured = ClusterResult {
-        machine: Machine::here(sqlx::query_scalar("show server_version").fetch_one(&room.db).await?)?,
+        machine: Machine::here(sqlx::query_scalar("show server_version").fetch_one(&cluster.db).await?)?,
         seconds: options.seconds,
         connections: options.connections,
         percent: options.percent,
-        companies: room.companies.len(),
+        companies: cluster.companies.len(),
         rounds,
         at_owner,
         elsewhere,
     };
-    room.clear().await?;
+    cluster.tear_down().await?;
     postgres.stop().await?;
     Ok(measured)
 }
 
 /// The measured processes, and their companies.
-struct Room<'a> {
+struct MeasuredCluster<'a> {
     /// In the order of their starts.
     members: Vec<Member>,
     companies: Vec<Company>,
@@ -182,7 +183,7 @@ struct Room<'a> {
     options: &'a ClusterArgs,
 }
 
-impl Room<'_> {
+impl MeasuredCluster<'_> {
     /// Starts or stops processes until there are `nodes`, and waits until each has its share of the slots.
     async fn resize(&mut self, common: &Common<'_>, nodes: usize) -> Outcome<()> {
         while self.members.len() > nodes {
@@ -194,28 +195,28 @@ impl Room<'_> {
             self.members.push(Member::start(common, self.members.len())?);
         }
         let since = Instant::now();
-        let least = i64::try_from(1024 / nodes * 9 / 10)?;
-        while !self.is_shared_out(least).await? {
-            if since.elapsed() > SHARED_TIME_MAX {
-                return Err(format!("slots are not shared out after {SHARED_TIME_MAX:?}").into());
+        let slots_min = i64::try_from(1024 / nodes * 9 / 10)?;
+        while !self.is_shared_out(slots_min).await? {
+            if since.elapsed() > SHARE_OUT_TIME_MAX {
+                return Err(format!("slots are not shared out after {SHARE_OUT_TIME_MAX:?}").into());
             }
-            tokio::time::sleep(SHARED_INTERVAL).await;
+            tokio::time::sleep(SHARE_OUT_INTERVAL).await;
         }
         Ok(())
     }
 
     /// Whether each process has at least this many slots, and no slot moves.
-    async fn is_shared_out(&self, least: i64) -> Outcome<bool> {
+    async fn is_shared_out(&self, slots_min: i64) -> Outcome<bool> {
         let statement =
             "select count(s.slot), count(s.next) from lives l left join slots s on s.life = l.life group by l.life";
         let found: Vec<(i64, i64)> = sqlx::query_as(statement).fetch_all(&self.db).await?;
-        let is_at_rest = |(slots, moving): &(i64, i64)| *slots >= least && *moving == 0;
+        let is_at_rest = |(slots, moving): &(i64, i64)| *slots >= slots_min && *moving == 0;
         Ok(found.len() == self.members.len() && found.iter().all(is_at_rest))
     }
 
-    /// Creates companies until each process serves as many as the options say. Surplus companies are not used; the
-    /// tickets are divided among the others.
-    async fn found(&mut self, tickets: usize) -> Outcome<()> {
+    /// Creates companies until each process serves as many of them as the options say. Surplus companies are not used;
+    /// the tickets are divided among the others.
+    async fn create_companies(&mut self, tickets: usize) -> Outcome<()> {
         let each = usize::try_from(self.options.companies)?;
         let count = each * self.members.len();
         let mut kept = vec![0; self.members.len()];
@@ -227,7 +228,7 @@ impl Room<'_> {
             }
             kept[owner] += 1;
             let channel = company.channel;
-            company.converse(&api, channel, tickets / count).await?;
+            company.add_conversations(&api, channel, tickets / count).await?;
             self.companies.push(company);
             if self.companies.len() == count {
                 return Ok(());
@@ -250,34 +251,35 @@ impl Room<'_> {
     async fn tickets(&self, owner: Option<usize>) -> Outcome<Vec<(i64, &str)>> {
         let mut companies = Vec::new();
         for company in &self.companies {
-            let is_asked = match owner {
+            let is_wanted = match owner {
                 Some(owner) => self.owner(company.id).await? == owner,
                 None => true,
             };
-            companies.extend(is_asked.then_some(company));
+            companies.extend(is_wanted.then_some(company));
         }
-        let of_each = companies.iter().map(|company| company.tickets.len()).min().ok_or("it serves no company")?;
+        let tickets_each = companies.iter().map(|company| company.tickets.len()).min().ok_or("it serves no company")?;
         let turn = |index: usize| companies.iter().map(move |company| (company.tickets[index], company.key.as_str()));
-        Ok((0..of_each).flat_map(turn).collect())
+        Ok((0..tickets_each).flat_map(turn).collect())
     }
 
-    /// Requests each ticket once, so that its process has loaded it before the measurement.
-    async fn warm(&self, scenario: Scenario, tickets: &[(i64, &str)], doors: &[usize]) -> Outcome<()> {
+    /// Requests each ticket once through the processes `targets`, so that the process that serves it has loaded it
+    /// before the measurement.
+    async fn warm_up(&self, scenario: Scenario, tickets: &[(i64, &str)], targets: &[usize]) -> Outcome<()> {
         let (mut cold, mut asked) = (tickets.to_vec(), 0);
         while asked < tickets.len() {
-            let counted = self.ask(scenario, &cold, doors, WARM).await?;
-            // Each door continues from its own place in the list.
+            let counted = self.ask(scenario, &cold, targets, WARM_UP_TIME).await?;
+            // Each process continues from its own place in the list.
             let each = counted.iter().map(|counted| counted.requests).min().unwrap_or_default();
             let each = usize::try_from(each)?.min(tickets.len());
             cold.rotate_left(each);
-            asked += each * doors.len();
+            asked += each * targets.len();
         }
         Ok(())
     }
 
-    async fn measure(&self, scenario: Scenario, tickets: &[(i64, &str)], doors: &[usize]) -> Outcome<Round> {
+    async fn measure(&self, scenario: Scenario, tickets: &[(i64, &str)], targets: &[usize]) -> Outcome<Round> {
         let (hotline, postgres) = self.used()?;
-        let counted = self.ask(scenario, tickets, doors, Duration::from_secs(self.options.seconds)).await?;
+        let counted = self.ask(scenario, tickets, targets, Duration::from_secs(self.options.seconds)).await?;
         let (hotline_after, postgres_after) = self.used()?;
         let requests: u64 = counted.iter().map(|counted| counted.requests).sum();
         let us = |seconds: f64| seconds * 1e6 / requests as f64;
@@ -291,7 +293,7 @@ impl Room<'_> {
             postgres_us: us(postgres_after - postgres),
         };
         eprintln!(
-            "{} of {} through {doors:?}: {:.0} a second, {:.0} µs of Hotline, {:.0} of PostgreSQL",
+            "{} of {} through {targets:?}: {:.0} a second, {:.0} µs of Hotline, {:.0} of PostgreSQL",
             scenario.title(),
             round.nodes,
             round.per_second,
@@ -304,32 +306,32 @@ impl Room<'_> {
     /// Seconds of processor time that all processes and PostgreSQL have used.
     fn used(&self) -> Outcome<(f64, f64)> {
         let hotline = self.members.iter().map(Member::processor_s).sum::<Outcome<f64>>()?;
-        Ok((hotline, usage::server_s(self.postgres)?))
+        Ok((hotline, usage::postgres_s(self.postgres)?))
     }
 
-    /// Sends requests through these processes, each with its part of the connections; fails if any request fails.
+    /// Sends requests to these processes, each over its share of the connections; fails if any request fails.
     async fn ask(
         &self,
         scenario: Scenario,
         tickets: &[(i64, &str)],
-        doors: &[usize],
+        targets: &[usize],
         time: Duration,
     ) -> Outcome<Vec<LoadCounts>> {
         let mut loads = Vec::new();
-        for door in doors {
+        for target in targets {
             // Each begins at a different ticket, so that they do not always request the same one.
             let mut turned = tickets.to_vec();
-            turned.rotate_left(tickets.len() / self.members.len() * door);
-            let path = self.folder.join(format!("subjects-{door}.lua"));
+            turned.rotate_left(tickets.len() / self.members.len() * target);
+            let path = self.folder.join(format!("subjects-{target}.lua"));
             subjects::write_tickets(&path, &turned)?;
-            loads.push((*door, path));
+            loads.push((*target, path));
         }
-        let connections = self.options.connections / u32::try_from(doors.len())?;
-        let run = async |(door, subjects): &(usize, PathBuf)| {
+        let connections = self.options.connections / u32::try_from(targets.len())?;
+        let run = async |(target, subjects): &(usize, PathBuf)| {
             let load = Load {
                 scenario,
                 server: Server::Hotline,
-                address: self.members[*door].address(),
+                address: self.members[*target].address(),
                 subjects,
                 connections,
                 time,
@@ -347,7 +349,7 @@ impl Room<'_> {
         }
     }
 
-    async fn clear(self) -> Outcome<()> {
+    async fn tear_down(self) -> Outcome<()> {
         self.db.close().await;
         self.members.into_iter().rev().try_for_each(Member::stop)
     }

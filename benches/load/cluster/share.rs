@@ -13,7 +13,7 @@ const PERIOD: Duration = Duration::from_millis(10);
 
 const GROUPS: &str = "/sys/fs/cgroup";
 
-/// How long a group may take to be empty, once its process has ended.
+/// How often, and at what interval, the removal of a group is tried after its process has ended.
 const REMOVE_TRIES: u32 = 100;
 const REMOVE_PAUSE: Duration = Duration::from_millis(10);
 
@@ -22,7 +22,7 @@ pub struct Share(PathBuf);
 
 impl Share {
     /// A group for a process that may use this much of one processor, in percent.
-    pub fn of(name: &str, percent: u64) -> Outcome<Self> {
+    pub fn create(name: &str, percent: u64) -> Outcome<Self> {
         Self::make(name, percent)
             .map_err(|error| format!("shares of processors need root and control groups: {error}").into())
     }
@@ -48,7 +48,7 @@ impl Share {
     }
 
     /// Puts a process into the group, with all its threads.
-    pub fn hold(&self, process: u32) -> Outcome<()> {
+    pub fn add_process(&self, process: u32) -> Outcome<()> {
         Ok(fs::write(self.0.join("cgroup.procs"), process.to_string())?)
     }
 }

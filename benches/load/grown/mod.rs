@@ -28,14 +28,14 @@ const LIST_MS_MAX: f64 = 50.0;
 const REPORT_MS_MAX: f64 = 100.0;
 const DASHBOARD_MS_MAX: f64 = 20.0;
 
-/// Minimum throughput on the grown database, as a part of that on the empty one.
+/// Minimum throughput on the grown database, as a fraction of that on the empty one.
 const SCENARIO_RATIO_MIN: f64 = 0.9;
 
 /// Connections of the concurrent sends.
 const WRITERS: u32 = 8;
 
-/// How long the sends may take: they are stopped after the last request, which comes sooner.
-const WRITING_TIME_MAX: Duration = Duration::from_secs(3 * 3600);
+/// The duration of the sends, which is not reached: they are stopped after the last measured request.
+const SENDING_TIME_MAX: Duration = Duration::from_secs(3 * 3600);
 
 /// The times of a request that was sent repeatedly.
 #[derive(Clone, Debug, Serialize)]
@@ -125,7 +125,7 @@ pub async fn run(
 ) -> Outcome<()> {
     requests::check()?;
     let binary = Binary::measured()?;
-    let stage = Stage::set(&binary, shared.tickets, options.pool, Some(options)).await?;
+    let stage = Stage::set_up(&binary, shared.tickets, options.pool, Some(options)).await?;
     let mut requests = requests::lists(&stage.db, &stage.company, LIST_MS_MAX).await?;
     requests.extend(requests::reports(REPORT_MS_MAX, DASHBOARD_MS_MAX)?);
     if !options.only.is_empty() {
@@ -138,7 +138,7 @@ pub async fn run(
         address: stage.address(Server::Hotline),
         subjects: &subjects,
         connections: WRITERS,
-        time: WRITING_TIME_MAX,
+        time: SENDING_TIME_MAX,
         rate: Some(options.sends_per_second),
     };
     let asked = tokio::select! {
@@ -161,11 +161,11 @@ pub async fn run(
         upkeep: None,
     };
     if options.seconds == 0 {
-        stage.clear().await?;
+        stage.tear_down().await?;
         return report(&measured);
     }
     report(&measured)?;
-    let empty = Stage::set(&binary, shared.tickets, options.pool, None).await?;
+    let empty = Stage::set_up(&binary, shared.tickets, options.pool, None).await?;
     measured.compared = compare(options, &empty, &stage).await?;
     report(&measured)?;
     let empty_upkeep = upkeep::measure(&binary, empty, options.sends_per_second).await?;
@@ -227,7 +227,7 @@ async fn compare(options: &GrownArgs, empty: &Stage, grown: &Stage) -> Outcome<V
                 };
                 rates.push(stage.measure(&load).await?.counted.per_second());
                 match scenario {
-                    Scenario::Open => stage.close_opened().await?,
+                    Scenario::Open => stage.close_pool_tickets().await?,
                     Scenario::Mix => stage.reopen_changed().await?,
                     _ => {}
                 }

@@ -14,7 +14,7 @@ const PAGE_ROWS: u32 = 100;
 const FAR_PAGE: u32 = 100;
 
 /// Lists whose filters are also requested in pairs: those that grow with use.
-const GREAT: [&str; 4] = ["/contacts", "/tickets", "/messages", "/crm/cards"];
+const LARGE_LISTS: [&str; 4] = ["/contacts", "/tickets", "/messages", "/crm/cards"];
 
 /// The parameter with the order of open tickets.
 const SORT: &str = "sort";
@@ -23,12 +23,12 @@ const SORT: &str = "sort";
 #[derive(Clone, Debug)]
 pub struct Request {
     pub path: String,
-    /// Milliseconds at p95 it may take.
+    /// Maximum p95, in milliseconds.
     pub aim_ms: f64,
 }
 
-/// The statements that find [`Known`] ids, by the name of their filter. No row has the `profileId`: to find nothing must not
-/// take long either.
+/// The statements that find [`Known`] ids, by the name of their filter. No row has this `profileId`, because finding
+/// nothing must not take long either.
 const IDS: [(&str, &str); 19] = [
     ("contactId", "select contact_id from tickets where company_id = $1 order by id desc limit 1"),
     ("ticketId", "select id from tickets where company_id = $1 order by id desc limit 1"),
@@ -96,7 +96,7 @@ impl Known {
 
 /// A filter with a value, as part of a query.
 fn filter(name: &str, value: &str) -> String {
-    // Only open tickets are sorted.
+    // The API sorts only open tickets.
     let before = if name == SORT { "&status=open" } else { "" };
     format!("{before}&{}", form_urlencoded::Serializer::new(String::new()).append_pair(name, value).finish())
 }
@@ -106,7 +106,8 @@ pub async fn lists(db: &PgPool, company: &Company, aim_ms: f64) -> Outcome<Vec<R
     lists_with(&Known::find(db, company).await?, aim_ms)
 }
 
-/// Fails if a list has a filter or path without a known value: before the database is generated, which takes long.
+/// Fails if a list has a filter or path without a known value. Called before the database is generated, which takes
+/// long.
 pub fn check() -> Outcome<()> {
     let known = Known(IDS.iter().map(|(name, _)| (*name, 1)).collect());
     lists_with(&known, 0.0).map(|_| ())
@@ -123,13 +124,13 @@ fn lists_with(known: &Known, aim_ms: f64) -> Outcome<Vec<Request>> {
         if is_elsewhere || !parameters.iter().any(|parameter| parameter["name"] == "page") {
             continue;
         }
-        let mut at = path.to_owned();
+        let mut path_with_ids = path.to_owned();
         let mut filters: Vec<(&str, Vec<String>)> = Vec::new();
         for parameter in parameters {
             let name = parameter["name"].as_str().ok_or("a parameter has no name")?;
             if parameter["in"] == "path" {
                 let id = known.id(name).ok_or_else(|| format!("{path} has an id that is not known here"))?;
-                at = at.replace(&format!("{{{name}}}"), &id.to_string());
+                path_with_ids = path_with_ids.replace(&format!("{{{name}}}"), &id.to_string());
             } else if !["page", "perPage", "order", "cursor"].contains(&name) {
                 let values = known.values(name, &parameter["schema"]);
                 if values.is_empty() {
@@ -142,12 +143,12 @@ fn lists_with(known: &Known, aim_ms: f64) -> Outcome<Vec<Request>> {
         for (name, values) in &filters {
             queries.extend(values.iter().map(|value| filter(name, value)));
         }
-        if GREAT.contains(&path) {
+        if LARGE_LISTS.contains(&path) {
             queries.extend(pairs(&filters));
         }
         for query in queries {
             for page in [1, FAR_PAGE] {
-                let path = format!("{at}?perPage={PAGE_ROWS}&page={page}{query}");
+                let path = format!("{path_with_ids}?perPage={PAGE_ROWS}&page={page}{query}");
                 requests.push(Request { path, aim_ms });
             }
         }
@@ -161,7 +162,7 @@ fn pairs(filters: &[(&str, Vec<String>)]) -> Vec<String> {
     let mut pairs = Vec::new();
     for (index, (one, values)) in filters.iter().enumerate() {
         for (other, other_values) in &filters[index + 1..] {
-            // The two ends of a span: the second value is the later one.
+            // The two ends of a time span: the later value is the end.
             let is_span =
                 one.ends_with("From") && other.ends_with("To") && one[..one.len() - 4] == other[..other.len() - 2];
             let until = if is_span { other_values.last() } else { other_values.first() };

@@ -1,4 +1,4 @@
-//! Puts the rows into the tables that a year of requests would have left there, in a hundredth of the time.
+//! Fills the tables with the rows that a year of requests would have left, in a hundredth of the time.
 
 use std::time::Instant;
 
@@ -12,27 +12,27 @@ use crate::seed::Company;
 /// Tickets that one statement inserts.
 const TICKETS_AT_ONCE: i64 = 50_000;
 
-/// The tables with most rows. Their indexes are made once the rows are there, which is several times quicker.
-const GREAT: [&str; 4] = ["contacts", "tickets", "messages", "ticket_events"];
+/// The tables with the most rows. Their indexes are created once the rows are there, which is several times quicker.
+const LARGEST_TABLES: [&str; 4] = ["contacts", "tickets", "messages", "ticket_events"];
 
 /// Memory that the server may use to make such an index.
 const INDEX_MEMORY: &str = "1GB";
 
-/// Inserts the rows of all companies; `company` gets its share. The service must not run: it would not notice that ids
-/// are used.
+/// Inserts the rows of all companies; `company` gets its share. The service must not run: it would not notice that
+/// these ids are used.
 pub async fn fill(db: &PgPool, company: &Company, options: &GrownArgs) -> Outcome<()> {
     let mut db = db.acquire().await?;
     let db: &mut PgConnection = &mut db;
-    // Without triggers and foreign keys: these rows are valid.
+    // Without triggers and foreign keys, because these rows are valid.
     run(db, "set session_replication_role = replica; set statement_timeout = 0; set synchronous_commit = off").await?;
     let began = Instant::now();
-    let others = others(db, options.companies - 1).await?;
+    let others = create_companies(db, options.companies - 1).await?;
     let indexes = drop_indexes(db).await?;
-    let all = Share { contacts: options.contacts, tickets: options.conversations, messages: options.messages };
-    history(db, company.id, all.part(options.percent, 100)).await?;
-    let each = all.part(100 - options.percent, 100 * i64::try_from(others.len())?.max(1));
+    let all = RowCounts { contacts: options.contacts, tickets: options.conversations, messages: options.messages };
+    insert_history(db, company.id, all.fraction(options.percent, 100)).await?;
+    let each = all.fraction(100 - options.percent, 100 * i64::try_from(others.len())?.max(1));
     for other in others {
-        history(db, other, each).await?;
+        insert_history(db, other, each).await?;
     }
     run(db, &sales(company.id, options.cards)).await?;
     run(db, &outreach(company.id)).await?;
@@ -51,16 +51,16 @@ pub async fn fill(db: &PgPool, company: &Company, options: &GrownArgs) -> Outcom
 
 /// Numbers of rows.
 #[derive(Clone, Copy)]
-struct Share {
+struct RowCounts {
     contacts: i64,
     tickets: i64,
     messages: i64,
 }
 
-impl Share {
-    fn part(self, share: i64, of: i64) -> Self {
-        let part = |count: i64| (count * share / of).max(1);
-        Self { contacts: part(self.contacts), tickets: part(self.tickets), messages: part(self.messages) }
+impl RowCounts {
+    fn fraction(self, share: i64, of: i64) -> Self {
+        let scaled = |count: i64| (count * share / of).max(1);
+        Self { contacts: scaled(self.contacts), tickets: scaled(self.tickets), messages: scaled(self.messages) }
     }
 }
 
@@ -69,8 +69,8 @@ async fn run(db: &mut PgConnection, statements: &str) -> Outcome<()> {
     Ok(())
 }
 
-/// Companies with a channel, a queue and an agent each.
-async fn others(db: &mut PgConnection, count: i64) -> Outcome<Vec<i64>> {
+/// Creates companies with a channel, a queue and an agent each.
+async fn create_companies(db: &mut PgConnection, count: i64) -> Outcome<Vec<i64>> {
     let made: Vec<i64> = sqlx::query_scalar(
         "insert into companies (name, slot) select 'Neighbour ' || n, n % 1024 from generate_series(1, $1) n returning id",
     )
@@ -93,26 +93,26 @@ async fn others(db: &mut PgConnection, count: i64) -> Outcome<Vec<i64>> {
     Ok(made)
 }
 
-/// Drops the indexes of [`GREAT`] that belong to no constraint, and returns the statements that create them.
+/// Drops the indexes of [`LARGEST_TABLES`] that belong to no constraint, and returns the statements that create them.
 async fn drop_indexes(db: &mut PgConnection) -> Outcome<Vec<String>> {
-    let held: Vec<(String, String)> = sqlx::query_as(
+    let indexes: Vec<(String, String)> = sqlx::query_as(
         "select indexname, indexdef from pg_indexes i where schemaname = 'public' and tablename = any($1)
             and not exists (select from pg_constraint c where c.conname = i.indexname)",
     )
-    .bind(&GREAT[..])
+    .bind(&LARGEST_TABLES[..])
     .fetch_all(&mut *db)
     .await?;
-    for (name, _) in &held {
+    for (name, _) in &indexes {
         run(db, &format!("drop index {name}")).await?;
     }
-    Ok(held.into_iter().map(|(_, made)| made).collect())
+    Ok(indexes.into_iter().map(|(_, made)| made).collect())
 }
 
-/// Contacts, and their conversations of the year that ends now, oldest first. One in a hundred of the latest tickets is
-/// open, at most one of a contact; every twentieth message is a note, and sent messages with every fiftieth id have
-/// failed.
-async fn history(db: &mut PgConnection, company: i64, share: Share) -> Outcome<()> {
-    let Share { contacts, tickets, messages } = share;
+/// Inserts contacts, and their conversations of the year that ends now, oldest first. One in a hundred of the latest
+/// tickets is open, at most one for each contact; every twentieth message is a note, and outbound messages whose id is
+/// a multiple of 50 have failed.
+async fn insert_history(db: &mut PgConnection, company: i64, counts: RowCounts) -> Outcome<()> {
+    let RowCounts { contacts, tickets, messages } = counts;
     let each = (messages / tickets).max(2);
     for (table, rows) in [("queues", 5), ("users", 20), ("tags", 20)] {
         let values = if table == "users" { "name, email" } else { "name" };
@@ -158,9 +158,9 @@ async fn history(db: &mut PgConnection, company: i64, share: Share) -> Outcome<(
     )
     .await?;
     let (ticket, message, event) = (
-        ids(db, "ticket", tickets).await?,
-        ids(db, "message", tickets * each).await?,
-        ids(db, "event", tickets * 2).await?,
+        take_ids(db, "ticket", tickets).await?,
+        take_ids(db, "message", tickets * each).await?,
+        take_ids(db, "event", tickets * 2).await?,
     );
     // Remainders of divisions by primes spread the tickets over queues, users and wrap-up types.
     let parts = format!(
@@ -222,7 +222,7 @@ async fn history(db: &mut PgConnection, company: i64, share: Share) -> Outcome<(
 }
 
 /// Takes this many ids of a kind, and returns the first.
-async fn ids(db: &mut PgConnection, kind: &str, count: i64) -> Outcome<i64> {
+async fn take_ids(db: &mut PgConnection, kind: &str, count: i64) -> Outcome<i64> {
     let next: Option<i64> =
         sqlx::query_scalar("update id_blocks set next = next + $2 where kind = $1 returning next - $2")
             .bind(kind)

@@ -14,26 +14,26 @@ use crate::seed::{Api, Company};
 use crate::service::{Binary, NEVER_S, Service};
 
 /// The file, beside a stored database, with the company whose data was generated.
-const COMPANY: &str = "company.json";
+const COMPANY_FILE: &str = "company.json";
 
 /// Starts a service on a database with a year of data: a stored one, or a new one.
 pub async fn start(binary: &Binary, folder: &Path, options: &GrownArgs) -> Outcome<(Service, Company, Api)> {
     let stored = options.keep_in.as_deref();
-    let company = match stored.filter(|stored| stored.join(COMPANY).exists()) {
+    let company = match stored.filter(|stored| stored.join(COMPANY_FILE).exists()) {
         Some(stored) => {
             copy(stored, folder)?;
-            serde_json::from_slice(&std::fs::read(folder.join(COMPANY))?)?
+            serde_json::from_slice(&std::fs::read(folder.join(COMPANY_FILE))?)?
         }
         None => {
             let service = Service::start(binary, folder, NEVER_S)?;
             let (company, api) = Company::create(&service).await?;
             let webhook = json!({"url": "https://crm.example/hotline", "active": false});
             api.post("/webhooks", webhook).await?;
-            // A running service would not notice that ids are used.
+            // A running service would not notice that the ids of the new rows are used.
             service.stop()?;
             grow(binary, folder, &company, options).await?;
             if let Some(stored) = stored {
-                std::fs::write(folder.join(COMPANY), serde_json::to_vec(&company)?)?;
+                std::fs::write(folder.join(COMPANY_FILE), serde_json::to_vec(&company)?)?;
                 copy(folder, stored)?;
             }
             company
@@ -44,7 +44,7 @@ pub async fn start(binary: &Binary, folder: &Path, options: &GrownArgs) -> Outco
     Ok((service, company, api))
 }
 
-/// Copies the content of a folder, with its owners, which PostgreSQL checks.
+/// Copies the content of a folder, including the owners of its files, which PostgreSQL checks.
 fn copy(from: &Path, to: &Path) -> Outcome<()> {
     std::fs::create_dir_all(to)?;
     let status = Command::new("cp").arg("-a").arg(from.join(".")).arg(to).status()?;

@@ -68,11 +68,11 @@ pub struct Upkeep {
 
 impl Upkeep {
     pub fn verdicts(&self) -> Vec<Verdict> {
-        let verdict = |what: &str, measured: f64, most: f64, unit: &str| Verdict {
+        let verdict = |what: &str, measured: f64, limit: f64, unit: &str| Verdict {
             what: what.to_owned(),
-            aim: format!("at most {most} {unit}"),
+            aim: format!("at most {limit} {unit}"),
             measured: format!("{measured:.2}"),
-            is_met: measured <= most,
+            is_met: measured <= limit,
         };
         let deletion = self.deletion.iter();
         deletion
@@ -166,7 +166,7 @@ async fn count_tickets(stage: &Stage) -> Outcome<i64> {
 /// Measures sends while a backup is created. Returns the seconds and the bytes of the backup, and the latency of the
 /// sends.
 async fn back_up(binary: &Binary, stage: &Stage, sends: &Load<'_>) -> Outcome<(f64, u64, SendLatency)> {
-    let target = stage::folder()?;
+    let target = stage::create_folder()?;
     let began = Instant::now();
     let backup = {
         let (binary, folder, target) = (binary.clone(), stage.folder().to_owned(), target.path().to_owned());
@@ -184,18 +184,18 @@ async fn back_up(binary: &Binary, stage: &Stage, sends: &Load<'_>) -> Outcome<(f
     // Awaited even if the sends failed: the backup writes to a folder that is removed when this function returns.
     let seconds = backup.await??.as_secs_f64();
     result?;
-    let bytes = size(target.path())?;
+    let bytes = folder_bytes(target.path())?;
     target.close()?;
     Ok((seconds, bytes, SendLatency::of(&measured)))
 }
 
 /// The bytes of the files in a folder.
-fn size(folder: &Path) -> Outcome<u64> {
+fn folder_bytes(folder: &Path) -> Outcome<u64> {
     let mut bytes = 0;
     for entry in std::fs::read_dir(folder)? {
         let entry = entry?;
         let metadata = entry.metadata()?;
-        bytes += if metadata.is_dir() { size(&entry.path())? } else { metadata.len() };
+        bytes += if metadata.is_dir() { folder_bytes(&entry.path())? } else { metadata.len() };
     }
     Ok(bytes)
 }

@@ -8,8 +8,8 @@ use crate::scenario::{Scenario, Server};
 
 const SIZE: (u32, u32) = (1080, 1800);
 
-/// Width to the right of a plot, for the names of its lines: within the plot they would cover points.
-const LEGEND: u32 = 190;
+/// Width to the right of a plot, for the names of its lines, because within the plot they would cover points.
+const LEGEND_WIDTH: u32 = 190;
 
 /// A curve of one server: its name, its colour, its points.
 type Line<'a> = (&'a str, RGBColor, Vec<(f64, f64)>);
@@ -50,11 +50,11 @@ pub fn plot(curved: &CurvesResult) -> Outcome<String> {
     Ok(svg)
 }
 
-/// The line of each server, through the positions that `place` returns; points without one are left out.
+/// The line of each server, through the positions that `position_of` returns; points without one are left out.
 fn lines(
     curved: &CurvesResult,
     scenario: Scenario,
-    place: impl Fn(&Point) -> Option<(f64, f64)>,
+    position_of: impl Fn(&Point) -> Option<(f64, f64)>,
 ) -> Vec<Line<'static>> {
     let colors = [
         (Server::Hotline, RGBColor(15, 118, 110)),
@@ -62,15 +62,15 @@ fn lines(
         (Server::Plain, RGBColor(185, 28, 28)),
         (Server::SameSql, RGBColor(100, 116, 139)),
     ];
-    let of = |server: Server| {
+    let positions = |server: Server| {
         curved
             .points
             .iter()
             .filter(|point| point.scenario == scenario && point.server == server)
-            .filter_map(&place)
+            .filter_map(&position_of)
             .collect()
     };
-    let lines = colors.map(|(server, color)| (server.title(), color, of(server)));
+    let lines = colors.map(|(server, color)| (server.title(), color, positions(server)));
     lines.into_iter().filter(|(_, _, points): &Line<'_>| !points.is_empty()).collect()
 }
 
@@ -78,39 +78,39 @@ fn lines(
 fn draw<B: DrawingBackend>(
     area: &DrawingArea<B, plotters::coord::Shift>,
     heading: &str,
-    [across, up]: [&str; 2],
+    [x_label, y_label]: [&str; 2],
     lines: &[Line<'_>],
 ) -> Outcome<()>
 where
     B::ErrorType: 'static,
 {
     let points = || lines.iter().flat_map(|(_, _, points)| points);
-    let span = |value: fn(&(f64, f64)) -> f64| {
+    let range = |value: fn(&(f64, f64)) -> f64| {
         let values = || points().map(value);
         values().fold(f64::INFINITY, f64::min)..values().fold(0.0, f64::max)
     };
-    let (x, y) = (span(|point| point.0), span(|point| point.1));
+    let (x, y) = (range(|point| point.0), range(|point| point.1));
     if points().next().is_none() {
         return Ok(());
     }
     let mut chart = ChartBuilder::on(area)
         .caption(heading, ("sans-serif", 18))
         .margin(12)
-        .margin_right(LEGEND)
+        .margin_right(LEGEND_WIDTH)
         .x_label_area_size(36)
         .y_label_area_size(72)
         .build_cartesian_2d((x.start..x.end).log_scale(), (y.start * 0.8..y.end * 1.25).log_scale())?;
-    // Values below 1 are milliseconds.
+    // Only milliseconds have values below 1.
     let label = |value: &f64| if *value < 1.0 { format!("{value:.1}") } else { format!("{value:.0}") };
     chart
         .configure_mesh()
-        .x_desc(across)
-        .y_desc(up)
+        .x_desc(x_label)
+        .y_desc(y_label)
         .x_label_formatter(&label)
         .y_label_formatter(&label)
         .light_line_style(WHITE)
         .draw()?;
-    let left = i32::try_from(area.dim_in_pixel().0.saturating_sub(LEGEND))? + 16;
+    let left = i32::try_from(area.dim_in_pixel().0.saturating_sub(LEGEND_WIDTH))? + 16;
     for ((name, color, points), top) in lines.iter().zip((48..).step_by(22)) {
         chart.draw_series(LineSeries::new(points.iter().copied(), color.stroke_width(2)).point_size(3))?;
         area.draw(&PathElement::new([(left, top), (left + 16, top)], color.stroke_width(2)))?;

@@ -55,7 +55,7 @@ struct Report {
 impl Report {
     fn write(&self, figures: &impl Serialize, keep: bool) -> Outcome<()> {
         println!("{}", self.text);
-        let folder = target()?.join("load");
+        let folder = target_folder()?.join("load");
         self.write_to(&folder)?;
         let figures = serde_json::to_string_pretty(figures)? + "\n";
         std::fs::write(folder.join(self.name).with_extension("json"), figures)?;
@@ -78,8 +78,8 @@ impl Report {
     }
 }
 
-/// Cargo's folder: this program lies in `<target>/<profile>/examples/`.
-fn target() -> Outcome<PathBuf> {
+/// Cargo's target folder: this program is in `<target>/<profile>/examples/`.
+fn target_folder() -> Outcome<PathBuf> {
     let here = std::env::current_exe()?;
     Ok(here.ancestors().nth(3).ok_or("where this was built is not known")?.to_owned())
 }

@@ -10,9 +10,9 @@ const WIDTH: f64 = 960.0;
 /// Where labels end and figures begin, and where figures end.
 const LEFT: f64 = 300.0;
 const RIGHT: f64 = 900.0;
-const ROW: f64 = 20.0;
+const ROW_HEIGHT: f64 = 20.0;
 /// Width of a figure beside its bar.
-const FIGURE: f64 = 36.0;
+const FIGURE_WIDTH: f64 = 36.0;
 
 const HOTLINE: &str = "#0f766e";
 const YARDSTICK: &str = "#94a3b8";
@@ -88,20 +88,20 @@ pub fn throughput(run: &Throughput) -> String {
     svg.finish()
 }
 
-fn ratios(svg: &mut Svg, run: &Throughput, heading: &str, shown: impl Fn(Server) -> bool) {
+fn ratios(svg: &mut Svg, run: &Throughput, heading: &str, is_shown: impl Fn(Server) -> bool) {
     let rows: Vec<(&Measure, f64)> = run
         .measures
         .iter()
-        .filter(|measure| shown(measure.server))
+        .filter(|measure| is_shown(measure.server))
         .filter_map(|measure| Some((measure, run.ratio(measure.scenario, measure.server, measure.connections)?)))
         .collect();
     let aim = |measure: &Measure| measure.scenario.aims().iter().find(|aim| aim.server == measure.server);
     let reached = rows.iter().map(|(measure, ratio)| ratio.max(aim(measure).map_or(0.0, |aim| aim.at_least)));
-    let Some(most) = reached.reduce(f64::max) else { return };
-    let x = |ratio: f64| LEFT + (RIGHT - LEFT) * ratio / (most * 1.1).max(1.0);
+    let Some(ratio_max) = reached.reduce(f64::max) else { return };
+    let x = |ratio: f64| LEFT + (RIGHT - LEFT) * ratio / (ratio_max * 1.1).max(1.0);
     svg.heading(heading);
     for (measure, ratio) in rows {
-        svg.y += ROW;
+        svg.y += ROW_HEIGHT;
         svg.text(LEFT - 8.0, "end", 12, &label(measure));
         svg.rectangle(x(0.0), x(ratio), svg.y - 12.0, 14.0, HOTLINE);
         let mut end = x(ratio);
@@ -109,7 +109,7 @@ fn ratios(svg: &mut Svg, run: &Throughput, heading: &str, shown: impl Fn(Server)
             let at = x(aim.at_least);
             svg.line((at, at), (svg.y - 15.0, svg.y + 5.0), AIM);
             // The figure is not written across the line.
-            end = if (end..end + FIGURE).contains(&at) { at } else { end };
+            end = if (end..end + FIGURE_WIDTH).contains(&at) { at } else { end };
         }
         svg.text(end + 6.0, "start", 12, &format!("{ratio:.2}"));
     }
@@ -125,17 +125,17 @@ fn latencies(svg: &mut Svg, run: &Throughput) {
         return;
     }
     let x = |us: f64| {
-        let part = (us.clamp(DECADES[0], DECADES[5]) / DECADES[0]).log10() / 5.0;
-        LEFT + (RIGHT - LEFT) * part
+        let fraction = (us.clamp(DECADES[0], DECADES[5]) / DECADES[0]).log10() / 5.0;
+        LEFT + (RIGHT - LEFT) * fraction
     };
     svg.heading("Latency, from p50 to p99 (logarithmic)");
     let top = svg.y + 8.0;
-    let bottom = top + ROW * run.measures.len() as f64 + 4.0;
+    let bottom = top + ROW_HEIGHT * run.measures.len() as f64 + 4.0;
     for decade in DECADES {
         svg.line((x(decade), x(decade)), (top, bottom), RULE);
     }
     for measure in &run.measures {
-        svg.y += ROW;
+        svg.y += ROW_HEIGHT;
         svg.text(LEFT - 8.0, "end", 12, &label(measure));
         let color = if measure.server == Server::Hotline { HOTLINE } else { YARDSTICK };
         svg.rectangle(x(measure.p50_us()), x(measure.p99_us()), svg.y - 10.0, 9.0, color);
@@ -151,7 +151,7 @@ fn label(measure: &Measure) -> String {
 }
 
 /// Height of a curve.
-const CURVE: f64 = 180.0;
+const CURVE_HEIGHT: f64 = 180.0;
 
 pub fn soak(soaked: &SoakResult) -> String {
     let mut svg = Svg::new();
@@ -165,17 +165,17 @@ pub fn soak(soaked: &SoakResult) -> String {
 }
 
 fn curve(svg: &mut Svg, heading: &str, points: &[(f64, f64)]) {
-    let most = points.iter().map(|point| point.1).fold(0.0, f64::max);
-    let Some(&(last, _)) = points.last().filter(|_| most > 0.0) else { return };
-    svg.heading(&format!("{heading} (scale to {most:.2}, {last:.0} s)"));
-    let (top, bottom) = (svg.y + 8.0, svg.y + 8.0 + CURVE);
+    let value_max = points.iter().map(|point| point.1).fold(0.0, f64::max);
+    let Some(&(last, _)) = points.last().filter(|_| value_max > 0.0) else { return };
+    svg.heading(&format!("{heading} (scale to {value_max:.2}, {last:.0} s)"));
+    let (top, bottom) = (svg.y + 8.0, svg.y + 8.0 + CURVE_HEIGHT);
     let (left, right) = (40.0, RIGHT);
     svg.line((left, right), (bottom, bottom), RULE);
     svg.line((left, right), (top, top), RULE);
-    let place = |(at, value): &(f64, f64)| {
-        format!("{:.1},{:.1}", left + (right - left) * at / last, bottom - CURVE * value / most)
+    let position = |(at, value): &(f64, f64)| {
+        format!("{:.1},{:.1}", left + (right - left) * at / last, bottom - CURVE_HEIGHT * value / value_max)
     };
-    let path: Vec<String> = points.iter().map(place).collect();
+    let path: Vec<String> = points.iter().map(position).collect();
     svg.push(format_args!(
         r#"<polyline points="{}" fill="none" stroke="{HOTLINE}" stroke-width="2"/>"#,
         path.join(" ")

@@ -284,13 +284,13 @@ pub fn against(measured: &against::AgainstResult) -> String {
     let spread = |spread: against::Spread| format!("{:.3} ({:.3} to {:.3})", spread.median, spread.low, spread.high);
     text.push_str(&table(
         &["scenario", "requests/s", "the other's", "ratio", "processor for a request, of the other's"],
-        measured.beside.iter().map(|beside| {
+        measured.comparisons.iter().map(|comparison| {
             vec![
-                beside.scenario.title().to_owned(),
-                format!("{:.0}", beside.per_second),
-                format!("{:.0}", beside.other_per_second),
-                spread(beside.ratio),
-                spread(beside.cpu),
+                comparison.scenario.title().to_owned(),
+                format!("{:.0}", comparison.per_second),
+                format!("{:.0}", comparison.other_per_second),
+                spread(comparison.ratio),
+                spread(comparison.cpu),
             ]
         }),
     ));
@@ -380,7 +380,7 @@ mod tests {
     use crate::figures::tests::{measure, throughput};
 
     #[test]
-    fn a_yardstick_s_row_says_how_hotline_compares() {
+    fn the_row_of_a_yardstick_shows_how_hotline_compares() {
         let run = throughput(vec![
             measure(Scenario::Read, Server::Hotline, &[900], 1500),
             measure(Scenario::Read, Server::Bare, &[1000], 1000),

@@ -22,7 +22,7 @@ use crate::outcome::Outcome;
 pub use plain::prepare;
 pub use process::Process;
 
-/// The settings of the process, in a file.
+/// The settings of the process, which it reads from a file.
 #[derive(Serialize, Deserialize)]
 pub struct Settings {
     /// The server on which Hotline's database is.

@@ -1,5 +1,6 @@
-//! (b) The plainest honest send: token, ticket with its contact, and the message, in one transaction on the same
-//! PostgreSQL, in a database with the same tables and indexes. Committed as PostgreSQL does by default, synced.
+//! (b) The simplest send that compares fairly: token, ticket with its contact, and the message, in one transaction on
+//! the same PostgreSQL, in a database with the same tables and indexes. Committed as PostgreSQL does by default,
+//! synced.
 //!
 //! Every choice favours this side: two statements are combined, no connection is tested before it is used, statements
 //! are prepared once, and the ticket itself is not changed (Hotline also records the last message, the first response
@@ -19,7 +20,7 @@ use crate::outcome::Outcome;
 use crate::scenario::Server;
 use crate::seed::Company;
 
-/// Maximum connections: commits that wait together share a sync.
+/// Maximum connections: enough for waiting commits to share a sync.
 const CONNECTIONS_MAX: u32 = 32;
 
 /// The database of this handler.
@@ -84,7 +85,8 @@ async fn insert(db: &PgPool, hash: &[u8], message: &Message) -> Result<Option<i6
     Ok(Some(id))
 }
 
-/// Makes the database: Hotline's own schema, and in it the same company, token, contacts and tickets by the same ids.
+/// Creates the database: Hotline's own schema, and in it the same company, token, contacts and tickets with the same
+/// ids.
 pub async fn prepare(hotline: &PgPool, options: PgConnectOptions, company: &Company) -> Outcome<PgPool> {
     let name = options.get_database().ok_or("the database has no name")?;
     sqlx::query(sqlx::AssertSqlSafe(format!("create database {name}"))).execute(hotline).await?;

@@ -1,4 +1,4 @@
-//! The process of the yardsticks, for the process that measures.
+//! The yardsticks' process, as the measuring process starts and ends it.
 
 use std::io::{BufRead, BufReader};
 use std::net::SocketAddr;

@@ -6,16 +6,16 @@ use super::fields::{Field, fields, is_named, object};
 use super::{ValidRequest, world};
 use crate::front_door::samples::references;
 use crate::front_door::table::name;
-use crate::front_door::world::nobody;
+use crate::front_door::world::unused_id;
 use crate::support::TestApp;
 
 const JSON: Option<&str> = Some("application/json");
 
-/// The path whose rows fail one by one, each named in the answer: `contacts/import.rs` tests it.
+/// The path of a body with rows that fail one by one, each named in the answer: `contacts/import.rs` tests these.
 const ROW_BY_ROW: &str = "/contacts/import";
 
-/// By path, the fields that an empty object lacks where they depend on the rest of the body, and so are not in
-/// `required`.
+/// By path, the fields that an empty object lacks, where `required` does not list all of them because some depend on
+/// the rest of the body.
 const FIELDS_MISSING: [(&str, &[&str]); 4] = [
     ("/campaigns", &["channelId", "contactListId", "message", "name", "scheduledAt"]),
     ("/messages", &["channelId", "type"]),
@@ -37,19 +37,19 @@ fn missing_fields(request: &ValidRequest<'_>) -> Vec<String> {
 
 /// The fields that are tested one by one.
 fn tested_fields(request: &ValidRequest<'_>) -> impl Iterator<Item = Field> {
-    let row_by_row = request.operation.path == ROW_BY_ROW;
-    fields(request.operation).into_iter().filter(move |field| !(row_by_row && field.is_inner()))
+    let is_row_by_row = request.operation.path == ROW_BY_ROW;
+    fields(request.operation).into_iter().filter(move |field| !(is_row_by_row && field.is_inner()))
 }
 
 #[actix_web::test]
-async fn a_field_that_is_not_accepted_is_named_by_every_operation() {
+async fn every_operation_names_the_field_whose_value_it_refuses() {
     let app = TestApp::shared().await;
     let world = world(&app).await;
     let (mut count, mut wrong) = (0, Vec::new());
     for operation in world.operations.iter().filter(|operation| operation.body.is_some()) {
         let request = ValidRequest::of(&world, operation).await;
         for field in tested_fields(&request) {
-            for value in field.wrong_kinds().into_iter().chain(field.out_of_bounds()) {
+            for value in field.wrong_types().into_iter().chain(field.refused_values()) {
                 if operation.path == ROW_BY_ROW && value == json!([7]) {
                     continue;
                 }
@@ -67,7 +67,7 @@ async fn a_field_that_is_not_accepted_is_named_by_every_operation() {
                 }
             }
         }
-        // The body is accepted without the change: each refusal was for the field.
+        // The unchanged body is accepted, so each refusal was for the field.
         request.assert_accepted().await;
     }
     assert!(wrong.is_empty(), "{} of {count} values got a wrong answer:\n{}", wrong.len(), wrong.join("\n"));
@@ -97,7 +97,7 @@ async fn every_missing_field_is_named_at_once() {
         }
         // Every wrong field is named at once, too.
         let outer: Vec<Field> = fields(operation).into_iter().filter(|field| !field.is_inner()).collect();
-        let wrong = outer.iter().map(|field| (field.to_string(), field.wrong_kinds()[0].clone()));
+        let wrong = outer.iter().map(|field| (field.to_string(), field.wrong_types()[0].clone()));
         let named = request.send(&object(wrong)).await.invalid_fields();
         for field in &outer {
             assert!(is_named(field, &named), "{request}: {field} is not among {named:?}");
@@ -107,14 +107,14 @@ async fn every_missing_field_is_named_at_once() {
     app.stop().await;
 }
 
-/// The body with this value in each nullable field that it lacks and `is_wanted` accepts, and how many these are.
+/// The body with this value in each nullable field that it lacks and `is_wanted` accepts, and how many there are.
 fn with_absent_fields_set(
     request: &ValidRequest<'_>,
     value: &Value,
     is_wanted: impl Fn(&Field) -> bool,
 ) -> (Value, usize) {
     let fields = tested_fields(request).filter(|field| field.is_nullable && is_wanted(field));
-    // What the body has is left as it is: other values depend on it, as on the ticket a message is sent to.
+    // Fields of the body keep their values, because others depend on them, as on the ticket a message is sent to.
     let absent = fields.filter(|field| !field.is_inner() && request.body.get(field.name()).is_none());
     absent.fold((request.body.clone(), 0), |(body, count), field| (field.put(&body, Some(value.clone())), count + 1))
 }
@@ -146,7 +146,7 @@ async fn null_and_blank_text_count_as_absent_in_optional_fields() {
 }
 
 #[actix_web::test]
-async fn an_id_nobody_has_is_the_same_404_however_large_it_is() {
+async fn an_id_that_no_record_has_gets_the_same_404_however_large_it_is() {
     let app = TestApp::shared().await;
     let world = world(&app).await;
     let mut count = 0;
@@ -157,8 +157,8 @@ async fn an_id_nobody_has_is_the_same_404_however_large_it_is() {
                 continue;
             }
             let (targets, body) = world.body(operation, Some(&field)).await;
-            let ask = async |id: Value| world.ask(operation, &targets, &field.put(&body, &id)).await;
-            let absent = ask(json!(nobody("ticketId").parse::<i64>().expect("a number"))).await;
+            let ask = async |id: Value| world.ask(operation, &targets, &field.insert_into(&body, &id)).await;
+            let absent = ask(json!(unused_id("ticketId").parse::<i64>().expect("a number"))).await;
             assert_eq!(absent.status, 404, "{field} of {}: {}", name(operation), absent.body);
             let in_range = [i64::MAX, 0, -1, i64::MIN].map(|id| json!(id));
             let out_of_range = [json!(9_223_372_036_854_775_808_u64), json!(1e30), json!(-1e30), json!(f64::MAX)];
@@ -190,7 +190,7 @@ async fn unknown_fields_are_ignored() {
 }
 
 #[actix_web::test]
-async fn a_body_that_is_no_json_object_is_refused() {
+async fn a_body_that_is_not_a_json_object_is_refused() {
     let app = TestApp::shared().await;
     let world = world(&app).await;
     let nested = "[".repeat(100_000);
@@ -228,17 +228,17 @@ async fn a_body_that_is_no_json_object_is_refused() {
     app.stop().await;
 }
 
-/// The most bytes of a body, where the operation does not say otherwise.
+/// Maximum bytes of a body, unless the operation says otherwise.
 const MEBIBYTE: usize = 1 << 20;
 
 #[actix_web::test]
-async fn a_body_that_is_too_large_is_a_413() {
+async fn a_body_that_is_too_large_gets_a_413() {
     let app = TestApp::shared().await;
     let world = world(&app).await;
     for operation in world.operations.iter().filter(|operation| operation.body.is_some()) {
         let request = ValidRequest::of(&world, operation).await;
-        let most = operation.body_bytes_max.unwrap_or(MEBIBYTE);
-        for size in [most + 1, most + MEBIBYTE] {
+        let bytes_max = operation.body_bytes_max.unwrap_or(MEBIBYTE);
+        for size in [bytes_max + 1, bytes_max + MEBIBYTE] {
             let mut body = request.body.clone();
             body["filler"] = json!("");
             let body = body.to_string();

@@ -29,7 +29,7 @@ impl std::fmt::Display for Field {
     }
 }
 
-/// Every field of the operation's body, each before the fields inside it.
+/// Every field of the operation's body, each followed by the fields inside it.
 pub fn fields(operation: &Operation) -> Vec<Field> {
     fn walk(schema: &Value, at: &[String], found: &mut Vec<Field>) {
         let required: Vec<&str> =
@@ -82,12 +82,12 @@ impl Field {
         self.steps.len() > 1
     }
 
-    pub fn takes(&self, kind: &str) -> bool {
+    pub fn accepts_type(&self, kind: &str) -> bool {
         type_names(&self.schema["type"]).contains(&kind)
     }
 
     pub fn is_text(&self) -> bool {
-        self.takes("string") && self.schema.get("enum").is_none()
+        self.accepts_type("string") && self.schema.get("enum").is_none()
     }
 
     /// The body with this value in the field, or without the field if it is `None`. Missing objects and lists around
@@ -116,7 +116,7 @@ impl Field {
     }
 
     /// Values of types that the field refuses.
-    pub fn wrong_kinds(&self) -> Vec<Value> {
+    pub fn wrong_types(&self) -> Vec<Value> {
         let kinds = [
             ("integer", json!(7)),
             ("number", json!(1.5)),
@@ -125,24 +125,24 @@ impl Field {
             ("array", json!([7])),
             ("object", json!({"a": 7})),
         ];
-        let takes = |kind: &str| self.takes(kind) || (kind == "integer" && self.takes("number"));
+        let is_accepted = |kind: &str| self.accepts_type(kind) || (kind == "integer" && self.accepts_type("number"));
         let mut wrong: Vec<Value> =
-            kinds.into_iter().filter(|(kind, _)| !takes(kind)).map(|(_, value)| value).collect();
-        if !self.takes("string") {
-            // A text is never read as the number, boolean or `null` that it spells.
+            kinds.into_iter().filter(|(kind, _)| !is_accepted(kind)).map(|(_, value)| value).collect();
+        if !self.accepts_type("string") {
+            // A string is never read as the number, boolean or `null` that it spells.
             wrong.extend([json!("7"), json!("true"), json!("null"), json!("")]);
         }
         wrong
     }
 
-    /// Values of the right type that are out of its bounds.
-    pub fn out_of_bounds(&self) -> Vec<Value> {
+    /// Values of the right type that the field refuses.
+    pub fn refused_values(&self) -> Vec<Value> {
         let bound = |name: &str| self.schema[name].as_u64().and_then(|bound| usize::try_from(bound).ok());
         let mut bad = Vec::new();
         if self.schema.get("enum").is_some() {
             bad.extend([json!("bogus"), json!(""), json!("te\0xt"), json!("x".repeat(100_000))]);
-        } else if self.takes("string") {
-            // A text of PostgreSQL cannot hold NUL.
+        } else if self.accepts_type("string") {
+            // PostgreSQL's text cannot contain NUL.
             bad.push(json!("123456789\u{0}"));
             // Other control characters are refused too, at any place, even `\u{b}`, which is white space to Unicode.
             bad.extend([json!("1234\u{1}5678"), json!("123456789\u{b}"), json!("\u{1f}")]);
@@ -155,7 +155,7 @@ impl Field {
             let special = SPECIAL.iter().find(|(name, _)| *name == self.name());
             bad.extend(special.into_iter().flat_map(|(_, values)| values.iter().map(|value| json!(value))));
         }
-        if self.takes("array") {
+        if self.accepts_type("array") {
             bad.extend(bound("maxItems").map(|most| json!((1..=most + 1).collect::<Vec<usize>>())));
             bad.extend(bound("minItems").filter(|least| *least > 0).map(|_| json!([])));
             let wrong = ["integer", "string", "object"]
@@ -168,12 +168,12 @@ impl Field {
     }
 }
 
-/// Whether a field, or a part of it, is among those a `422` names.
+/// Whether a field, or a part of it, is among those that a `422` names.
 pub fn is_named(field: &Field, named: &[String]) -> bool {
     let path = field.to_string();
-    let is_part =
+    let is_field_or_part =
         |name: &String| name.strip_prefix(&path).is_some_and(|rest| rest.is_empty() || rest.starts_with(['[', '.']));
-    named.iter().any(is_part)
+    named.iter().any(is_field_or_part)
 }
 
 /// An object of these fields.

@@ -9,7 +9,7 @@ use crate::front_door::world::World;
 use crate::steps::NOBODY;
 use crate::support::TestApp;
 
-/// Parameters that are not refused: a number out of range becomes the nearest one in it.
+/// Parameters that are never refused: a number out of range becomes the nearest valid one.
 const FORGIVING: [&str; 2] = ["page", "perPage"];
 
 /// Values that a parameter of this name refuses, although its schema does not say so.
@@ -48,7 +48,7 @@ async fn operations_with_query<'a>(world: &'a World<'_>) -> Vec<(&'a Operation, 
 }
 
 #[actix_web::test]
-async fn a_parameter_that_is_not_accepted_is_named_by_every_operation() {
+async fn every_operation_names_the_parameter_whose_value_it_refuses() {
     let app = TestApp::shared().await;
     let world = world(&app).await;
     let mut count = 0;
@@ -84,7 +84,7 @@ async fn a_parameter_that_is_not_accepted_is_named_by_every_operation() {
 }
 
 #[actix_web::test]
-async fn an_id_nobody_has_is_the_same_404_in_every_filter() {
+async fn an_id_that_no_record_has_gets_the_same_404_in_every_filter() {
     let app = TestApp::shared().await;
     let world = world(&app).await;
     let not_found = world.api.get(&format!("/tickets/{NOBODY}")).await.body;

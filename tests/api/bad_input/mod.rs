@@ -1,7 +1,7 @@
 //! Whatever is sent, the answer is an envelope that says what is wrong: never an internal error, never silence.
 //!
-//! Bad values follow from the schemas of bodies and parameters: an operation that is added is tried without being named
-//! here. Those that the schemas do not imply are in `special.rs`.
+//! Bad values are derived from the schemas of bodies and parameters, so that a new operation is tested without being
+//! named here. Those that the schemas do not imply are in `special.rs`.
 
 mod bodies;
 mod fields;

@@ -7,7 +7,7 @@ use crate::steps::NOBODY;
 use crate::support::{Reply, TestApp};
 
 /// Malformed ids, and ids that no record has, encoded for a URL.
-const NO_IDS: [&str; 29] = [
+const ABSENT_IDS: [&str; 29] = [
     "abc",
     "0",
     "-1",
@@ -40,17 +40,17 @@ const NO_IDS: [&str; 29] = [
 ];
 
 #[actix_web::test]
-async fn a_malformed_path_id_is_the_404_of_an_id_nobody_has() {
+async fn a_malformed_path_id_gets_the_404_of_an_id_that_no_record_has() {
     let app = TestApp::shared().await;
     let world = world(&app).await;
     let not_found = app.api.get(&format!("/tickets/{NOBODY}")).await.body;
     let long = "a".repeat(4000);
     let (mut count, mut wrong) = (0, Vec::new());
     for operation in &world.operations {
-        for (place, _) in operation.path_names().enumerate() {
+        for (index, _) in operation.path_names().enumerate() {
             let (mut targets, body) = world.body(operation, None).await;
-            for id in NO_IDS.into_iter().chain([long.as_str()]) {
-                targets[place].1 = id.to_owned();
+            for id in ABSENT_IDS.into_iter().chain([long.as_str()]) {
+                targets[index].1 = id.to_owned();
                 let method = operation.method.parse().expect("a method");
                 let mut request = app.api.request(method, &World::path(operation, &targets));
                 if operation.body.is_some() {

@@ -16,7 +16,7 @@ async fn assert_refused(app: &TestApp, path: &str, body: Value, field: &str) {
 }
 
 #[actix_web::test]
-async fn a_text_is_bounded_by_its_bytes_where_a_channel_counts_those() {
+async fn a_text_is_limited_by_its_bytes_where_a_channel_counts_bytes() {
     let app = TestApp::shared().await;
     let ticket = app.ticket("5511900000001").await;
     let (session, _) = app.session("visitor").await;
@@ -25,8 +25,8 @@ async fn a_text_is_bounded_by_its_bytes_where_a_channel_counts_those() {
     assert_refused(&app, "/messages", json!({"ticketId": ticket, "type": "text", "body": long}), "body").await;
     assert_refused(&app, &format!("/tickets/{ticket}/notes"), json!({"body": long}), "body").await;
     assert_refused(&app, &format!("/webchat/sessions/{session}/messages"), json!({"body": long}), "body").await;
-    let most = "é".repeat(32_768);
-    app.api.post(&format!("/tickets/{ticket}/notes"), json!({"body": most})).await.data(201);
+    let longest = "é".repeat(32_768);
+    app.api.post(&format!("/tickets/{ticket}/notes"), json!({"body": longest})).await.data(201);
     app.stop().await;
 }
 
@@ -78,7 +78,7 @@ async fn a_body_of_exactly_a_mebibyte_is_accepted() {
 }
 
 #[actix_web::test]
-async fn what_is_sent_to_an_operation_without_a_body_does_no_harm() {
+async fn a_body_sent_to_an_operation_without_one_does_no_harm() {
     let app = TestApp::shared().await;
     let world = world(&app).await;
     let mut count = 0;
@@ -101,7 +101,7 @@ async fn what_is_sent_to_an_operation_without_a_body_does_no_harm() {
 }
 
 #[actix_web::test]
-async fn another_spelling_of_a_path_is_no_way_around_the_tokens_permissions() {
+async fn another_spelling_of_a_path_does_not_bypass_the_tokens_permissions() {
     let app = TestApp::shared().await;
     let permissions = [("tickets".to_owned(), ["GET".to_owned()].into())].into();
     let new = hotline_persistence::tables::tokens::NewToken { name: "reader", permissions, ..Default::default() };

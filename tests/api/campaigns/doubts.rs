@@ -6,16 +6,16 @@ use super::{create_campaign, list, text};
 use crate::steps::{id, sent};
 use crate::support::{OwnApp, eventually};
 
-/// The most messages that one search settles.
+/// Maximum messages that one search settles.
 const SETTLED_MAX: i64 = 500;
 
 #[actix_web::test]
 async fn messages_that_cannot_be_settled_do_not_keep_later_ones_in_doubt() {
     let app = OwnApp::start().await;
     let (other, other_api) = app.another_company().await;
-    assert!(other.id > app.company.id, "the messages of the other company do not come later");
+    assert!(other.id > app.company.id, "the messages of the other company must come later");
     let campaign = create_campaign(&app.api, text(list(&app.api, &[]).await, app.company.phone.0, "hello")).await;
-    // Without a ticket nothing can be recorded of them.
+    // These messages cannot be settled: without a ticket nothing can be recorded about them.
     for statement in [
         "insert into messages (company_id, id, ticket_id, contact_id, channel_id, direction, type, body, status, source,
              created_at)

@@ -11,7 +11,7 @@ use crate::steps::{NOBODY, assert_timestamp, id, listed};
 use crate::support::{Provider, TestApp};
 
 #[actix_web::test]
-async fn a_campaign_is_made_changed_and_deleted() {
+async fn a_campaign_is_created_changed_and_deleted() {
     let app = TestApp::shared().await;
     let api = &app.api;
     let (first, second) = (list(api, &contacts(&app, 2).await).await, list(api, &[]).await);
@@ -64,7 +64,7 @@ async fn a_campaign_is_made_changed_and_deleted() {
     api.get(&path).await.error(404, "ERR_API_NOT_FOUND");
     assert_eq!(listed(api, "/campaigns").await, [0; 0]);
 
-    // A field that is left out has its default; a retried request makes one campaign.
+    // A field that is left out has its default; a retried request creates one campaign.
     let short = create_campaign(api, text(first, app.company.phone.0, "Hello")).await;
     let short = shown(api, short).await;
     assert_eq!((&short["ratePerMinute"], &short["keepClosed"]), (&json!(60), &json!(false)));
@@ -208,7 +208,7 @@ async fn a_template_is_checked_when_it_is_set_and_replaces_a_text() {
     let reply = api.post("/campaigns", with(greeting.clone())).await;
     assert_eq!((&reply.data(201)["message"], &reply.data(201)["template"]), (&Value::Null, &greeting));
     let path = format!("/campaigns/{}", reply.data(201)["id"]);
-    // A text takes the template's place, and the template the text's. A channel without the template is refused.
+    // A text replaces the template, and a template the text. A channel without the template is refused.
     let text = api.put(&path, json!({"message": "Hello"})).await;
     assert_eq!((&text.data(200)["message"], &text.data(200)["template"]), (&json!("Hello"), &Value::Null));
     let back = api.put(&path, json!({"template": greeting})).await;

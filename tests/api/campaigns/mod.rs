@@ -1,4 +1,4 @@
-//! Campaigns, from their making to the last delivery.
+//! Campaigns, from their creation to the last delivery.
 
 mod doubts;
 mod life;
@@ -54,8 +54,8 @@ async fn shown(api: &Api, campaign: i64) -> Value {
 
 /// Waits until a campaign has this status, and returns the campaign.
 pub async fn wait_for_status(api: &Api, campaign: i64, status: &str) -> Value {
-    let is = || async { shown(api, campaign).await["status"] == status };
-    eventually(&format!("campaign {campaign} is {status}"), is).await;
+    let has_status = || async { shown(api, campaign).await["status"] == status };
+    eventually(&format!("campaign {campaign} is {status}"), has_status).await;
     shown(api, campaign).await
 }
 
@@ -70,7 +70,7 @@ fn counts(campaign: &Value) -> Value {
     counts
 }
 
-/// Adds so many contacts with numbers, and returns their ids in order.
+/// Adds this many contacts with numbers, and returns their ids in order.
 pub async fn contacts(app: &TestApp, count: i64) -> Vec<i64> {
     let mut ids: Vec<i64> = sqlx::query_scalar(
         "insert into contacts (company_id, name, number)
@@ -112,7 +112,7 @@ async fn check_sent_once(office: &Office, account: &str, channel: i64, contacts:
     assert_eq!(written, contacts);
 }
 
-/// A service, its phone channel of this account, so many contacts, and a list of them.
+/// A service, its phone channel of this account, this many contacts, and a list of them.
 async fn office(account: &str, count: i64) -> (Office, i64, Vec<i64>, i64) {
     let office = Office::open().await;
     let channel = office.phone(account).await.0;

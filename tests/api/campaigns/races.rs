@@ -1,4 +1,4 @@
-//! Opt-outs, pauses and cancellations that are answered while a campaign's messages leave.
+//! Opt-outs, pauses and cancellations that are answered while a campaign's messages are sent.
 
 use std::sync::mpsc;
 use std::time::Duration;
@@ -15,17 +15,17 @@ use crate::support::provider::Answer;
 use crate::support::service::TestOptions;
 use crate::support::{TestApp, eventually};
 
-/// Messages of a paused campaign are queued, and the provider accepts calls again. The first message has been checked
-/// and its call is about to begin. Then `change` is answered, which must prevent every call. Returns the campaign's
-/// counts and the error code of the first recipient.
+/// Applies `change` to a paused campaign whose messages are queued, when the first message has been checked and its
+/// call is about to begin, and asserts that the change prevents every call. Returns the campaign's counts and the error
+/// code of the first recipient.
 async fn change_between_check_and_call(account: &str, change: impl AsyncFnOnce(&TestApp, i64, &[i64])) -> Value {
     let (office, channel, all, everybody) = office(account, 3).await;
     office.provider.always(account, Answer::refuse(503, 2, "not now"));
     let api = office.app.api.clone();
     let campaign = create_campaign(&api, fast(everybody, channel, "hello")).await;
     post_verb(&api, campaign, "start").await;
-    let all_wait = || async { api.all("/messages?status=queued").await.len() == 3 };
-    eventually("all wait for the provider", all_wait).await;
+    let are_all_queued = || async { api.all("/messages?status=queued").await.len() == 3 };
+    eventually("all wait for the provider", are_all_queued).await;
     // After a restart, no actor tracks the messages of a paused campaign.
     post_verb(&api, campaign, "pause").await;
     let Office { app, provider } = office;
@@ -88,18 +88,18 @@ const ARRIVALS: usize = 20;
 /// The time between two of these arrivals.
 const ARRIVAL_INTERVAL: Duration = Duration::from_millis(10);
 
-/// Holds the answers to a campaign's messages: a campaign with more recipients than may wait at once is then not over
-/// before the next command, however long a busy machine takes until then.
+/// Holds the answers to a campaign's messages, so that a campaign with more recipients than may wait at once is not
+/// over before the next command, however long a busy machine takes until then.
 fn hold_answers(office: &Office, account: &str) {
     let later = (1_u32..).take(ARRIVALS).map(|number| Answer::Accept.after(number * ARRIVAL_INTERVAL).held());
     office.provider.next(account, later);
     office.provider.always(account, Answer::Accept.after(ARRIVAL_INTERVAL).held());
 }
 
-/// Sends a campaign, whose answers are held, the command `verb` when some of them begin to arrive. Those that are held
-/// afterwards are left to the caller to release; further ones are given at once.
+/// Sends the command `verb` to a campaign whose answers are held, when some of them begin to arrive. Those that are
+/// held afterwards are left to the caller to release; further ones are given at once.
 async fn post_verb_amid_arrivals(office: &Office, account: &str, campaign: i64, verb: &str) -> Value {
-    // Only those that are held were called for and are not accepted.
+    // Every call that is not accepted yet is one whose answer is held.
     office.provider.called_times(account, office.provider.accepted_count(account) + ARRIVALS).await;
     office.provider.release();
     let shown = post_verb(&office.app.api, campaign, verb).await;
@@ -113,7 +113,7 @@ async fn messages_that_arrive_while_a_campaign_is_paused_cause_no_new_message() 
     let (office, channel, _, everybody) = office("1806", 1200).await;
     let api = &office.app.api;
     let campaign = create_campaign(api, fast(everybody, channel, "hello")).await;
-    // A pause between the release of messages and the notice of it to the campaign's actor.
+    // A delay between the release of messages and the notice of it to the campaign's actor.
     fail::cfg("campaign_released", "sleep(60)").expect("failpoint");
     for round in 0..PAUSES {
         hold_answers(&office, "1806");
@@ -140,7 +140,7 @@ async fn messages_that_arrive_while_a_campaign_is_paused_cause_no_new_message() 
 }
 
 #[actix_web::test]
-async fn messages_that_arrive_while_a_campaign_is_canceled_cause_none_without_a_recipient() {
+async fn messages_that_arrive_while_a_campaign_is_canceled_cause_no_message_without_a_recipient() {
     let (office, channel, _, everybody) = office("1807", 150).await;
     let api = &office.app.api;
     fail::cfg("campaign_released", "sleep(60)").expect("failpoint");

@@ -52,17 +52,17 @@ async fn each_contact_is_written_to_once_and_in_order() {
 }
 
 #[actix_web::test]
-async fn the_events_of_a_campaign_are_by_its_creator() {
+async fn the_events_of_a_campaign_name_its_creator() {
     let (office, channel, contacts, list) = office("1729", 2).await;
     let (app, api) = (&office.app, &office.app.api);
     Person::give_profile(app, app.company.ana, "Administrator").await;
     let ana = Person::user(app, app.company.ana, "ana@example.com").await;
-    let of_token = create_campaign(api, fast(list, channel, "hello")).await;
-    post_verb(api, of_token, "start").await;
-    wait_for_status(api, of_token, "completed").await;
-    let of_ana = id(ana.post("/campaigns", fast(list, channel, "hello again")).await.data(201));
-    ana.post(&format!("/campaigns/{of_ana}/start"), json!({})).await.data(200);
-    wait_for_status(api, of_ana, "completed").await;
+    let token_campaign = create_campaign(api, fast(list, channel, "hello")).await;
+    post_verb(api, token_campaign, "start").await;
+    wait_for_status(api, token_campaign, "completed").await;
+    let ana_campaign = id(ana.post("/campaigns", fast(list, channel, "hello again")).await.data(201));
+    ana.post(&format!("/campaigns/{ana_campaign}/start"), json!({})).await.data(200);
+    wait_for_status(api, ana_campaign, "completed").await;
     let listed = async |kind: &str| api.get(&format!("/events?types={kind}&limit=100")).await.data(200).clone();
     let are_listed = || async { listed("message.created").await.as_array().is_some_and(|events| events.len() == 4) };
     eventually("all that is written is listed", are_listed).await;
@@ -121,11 +121,11 @@ async fn with_keep_closed_a_ticket_opened_by_a_campaign_is_closed_at_once() {
     let phone = Phone { id: "1712".to_owned(), number: "15550001712".to_owned() };
     let answer = crate::support::provider::hooks::text("wamid.answer", "Who is this?");
     call_hook(&office, &row.public_key, &phone.message(&number, "Contact", answer)).await;
-    let is_new = || async {
+    let has_new_ticket = || async {
         let tickets = api.all(&format!("/tickets?contactId={}", contacts[0])).await;
         tickets.len() == 2 && tickets[0]["status"] == "closed" && tickets[1]["creationSource"] == "contact"
     };
-    eventually("the contact has a new ticket", is_new).await;
+    eventually("the contact has a new ticket", has_new_ticket).await;
     office.close().await;
 }
 
@@ -138,7 +138,7 @@ async fn statuses_from_the_provider_update_the_recipients() {
     let mut body = fast(list, row.id.0, "hello");
     body["ratePerMinute"] = json!(300);
     let campaign = create_campaign(api, body).await;
-    // The clock stands still until a call has arrived, so that the second is the second contact's.
+    // The clock stands still until a call has arrived, so that the second call is the second contact's.
     clock::stop();
     post_verb(api, campaign, "start").await;
     for calls in 1..6 {
@@ -147,16 +147,16 @@ async fn statuses_from_the_provider_update_the_recipients() {
     }
     let done = wait_for_status(api, campaign, "completed").await;
     assert_eq!(counts(&done), json!({"sent": 5, "failed": 1}));
-    let names: Vec<(String, String)> =
+    let accepted: Vec<(String, String)> =
         office.provider.accepted("1713").into_iter().map(|call| (call.to, call.accepted.expect("taken"))).collect();
     let phone = Phone { id: "1713".to_owned(), number: "15550001713".to_owned() };
     let now = chrono::Utc::now().timestamp();
     for (index, status) in [(1, "delivered"), (2, "delivered"), (2, "read"), (3, "read")] {
-        let (to, name) = &names[index];
-        call_hook(&office, &row.public_key, &phone.status(name, to, status, now)).await;
+        let (to, message_id) = &accepted[index];
+        call_hook(&office, &row.public_key, &phone.status(message_id, to, status, now)).await;
     }
-    let (to, name) = &names[4];
-    call_hook(&office, &row.public_key, &phone.failed(name, to, 131_047, "Re-engagement message", now)).await;
+    let (to, message_id) = &accepted[4];
+    call_hook(&office, &row.public_key, &phone.failed(message_id, to, 131_047, "Re-engagement message", now)).await;
     let expected = json!({"sent": 1, "delivered": 1, "read": 2, "failed": 2});
     eventually("all is counted", || async { counts(&shown(api, campaign).await) == expected }).await;
     let all = recipients(api, campaign).await;
@@ -216,8 +216,8 @@ async fn a_campaign_whose_company_is_dropped_from_memory_midway_writes_to_each_c
     body["ratePerMinute"] = json!(1800);
     let campaign = create_campaign(api, body).await;
     post_verb(api, campaign, "start").await;
-    for taken in [20, 60, 90] {
-        office.provider.accepts("1706", taken).await;
+    for accepted in [20, 60, 90] {
+        office.provider.accepts("1706", accepted).await;
         eventually("it is dropped", || async { app.service.forget(app.company.id).await.is_ok() }).await;
     }
     assert_eq!(counts(&wait_for_status(api, campaign, "completed").await), json!({"sent": 120}));
@@ -252,8 +252,8 @@ async fn metrics_show_the_progress_of_campaigns() {
     all.push(api.post("/contacts", json!({"name": "Nobody"})).await.data(201)["id"].as_i64().expect("id"));
     let everybody = list(api, &all).await;
     let ended = |end: &str| format!("hotline_campaign_recipients_ended_total{{end=\"{end}\"}}");
-    let cold = metrics(&office).await;
-    assert_eq!((cold.value("hotline_campaigns_running"), cold.value(&ended("handed_over"))), (0.0, 0.0));
+    let before = metrics(&office).await;
+    assert_eq!((before.value("hotline_campaigns_running"), before.value(&ended("handed_over"))), (0.0, 0.0));
     office.provider.always("1708", Answer::refuse(503, 2, "not now"));
     let campaign = create_campaign(api, fast(everybody, channel, "hello")).await;
     post_verb(api, campaign, "start").await;
@@ -283,9 +283,13 @@ async fn a_campaign_completes_although_each_of_its_tasks_has_panicked_once() {
     }
     let campaign = create_campaign(api, fast(list, channel, "hello")).await;
     let path = format!("/campaigns/{campaign}/start");
-    // Refused while the failed read is pending, and accepted after it was repeated.
+    // The start is refused while the failed read is pending, and accepted once the read has been repeated.
     eventually("it starts", || async { api.post(&path, json!({})).await.status == 200 }).await;
-    assert_eq!(counts(&wait_for_status(api, campaign, "completed").await), json!({"sent": 3}), "not each was sent to");
+    assert_eq!(
+        counts(&wait_for_status(api, campaign, "completed").await),
+        json!({"sent": 3}),
+        "not every contact was sent to"
+    );
     check_sent_once(&office, "1730", channel, &contacts).await;
     office.close().await;
 }

@@ -15,11 +15,11 @@ use crate::outbox::{Office, fast as unpaced, patient};
 use crate::support::provider::Answer;
 use crate::support::{OwnApp, TestApp, eventually};
 
-/// Recipients of a campaign that is sent while another is paused, to see that enough time passes.
-const OTHERS: usize = 40;
+/// Recipients of a second campaign, which is sent during each pause of the first so that enough time passes.
+const OTHER_RECIPIENTS: usize = 40;
 
-/// Moves the clock, which has to stand still otherwise, until a condition holds. With each move, a campaign of the
-/// highest rate may send one message.
+/// Advances the clock, which must be stopped, until a condition holds. With each step, a campaign of the highest rate
+/// may send one message.
 async fn advance_until<F: Future<Output = bool>>(what: &str, mut condition: impl FnMut() -> F) {
     let condition = || {
         clock::advance(Duration::from_millis(10));
@@ -93,35 +93,35 @@ async fn an_unreachable_contact_is_skipped_with_the_reason_and_delays_no_other()
 }
 
 #[actix_web::test]
-async fn nothing_leaves_after_a_pause_is_answered_until_it_is_resumed() {
+async fn no_message_is_written_between_the_answer_to_a_pause_and_the_resume() {
     let (office, channel, all, everybody) = office("1802", 300).await;
     let api = &office.app.api;
-    let another = office.phone("1805").await.0;
-    let some = list(api, &all[..OTHERS]).await;
+    let other_channel = office.phone("1805").await.0;
+    let other_list = list(api, &all[..OTHER_RECIPIENTS]).await;
     let campaign = create_campaign(api, fast(everybody, channel, "hello")).await;
     let messages = format!("/messages?channelId={channel}");
-    // By a clock that stands still, the campaign is not over before it is paused: each time, 20 messages have left, and
-    // at most 64 are on their way.
+    // With a stopped clock, the campaign is not over before it is paused: each time, at least 20 messages have been
+    // sent, and at most 64 are on their way.
     clock::stop();
     post_verb(api, campaign, "start").await;
-    advance_until("some have left", || async { office.provider.accepted_count("1802") >= 20 }).await;
+    advance_until("some are sent", || async { office.provider.accepted_count("1802") >= 20 }).await;
     for round in 1..=3 {
         let paused = post_verb(api, campaign, "pause").await;
         assert_eq!(paused["status"], "paused");
         let written = api.all(&messages).await.len();
         // The messages that were written before the pause arrive.
         office.provider.accepts("1802", written).await;
-        // Meanwhile another campaign of the same rate is sent, so that time enough passes.
-        let other = create_campaign(api, fast(some, another, "hello")).await;
+        // Meanwhile another campaign of the same rate is sent, so that enough time passes.
+        let other = create_campaign(api, fast(other_list, other_channel, "hello")).await;
         post_verb(api, other, "start").await;
         advance_until("it is completed", || async { shown(api, other).await["status"] == "completed" }).await;
-        office.provider.accepts("1805", round * OTHERS).await;
+        office.provider.accepts("1805", round * OTHER_RECIPIENTS).await;
         assert_eq!((api.all(&messages).await.len(), office.provider.accepted_count("1802")), (written, written));
         assert_eq!(counts(&shown(api, campaign).await), json!({"pending": 300 - written, "sent": written}));
         post_verb(api, campaign, "resume").await;
-        advance_until("more have left", || async { office.provider.accepted_count("1802") >= written + 20 }).await;
+        advance_until("more are sent", || async { office.provider.accepted_count("1802") >= written + 20 }).await;
     }
-    advance_until("all have left", || async { shown(api, campaign).await["status"] == "completed" }).await;
+    advance_until("all are sent", || async { shown(api, campaign).await["status"] == "completed" }).await;
     assert_eq!(counts(&shown(api, campaign).await), json!({"sent": 300}));
     check_sent_once(&office, "1802", channel, &all).await;
     office.close().await;
@@ -147,10 +147,10 @@ async fn after_a_cancel_nothing_arrives_but_what_was_in_flight() {
     assert_eq!(canceled["status"], "canceled");
     office.provider.always("1803", Answer::Accept);
     office.provider.release();
-    // Recipients without a message are skipped at once, those whose message waits as soon as it is its turn.
+    // Recipients without a message are skipped at once, those with a queued message when its turn comes.
     let is_settled = || async { shown(api, campaign).await["counts"]["pending"] == 0 };
     eventually("all are settled", is_settled).await;
-    // No message is left to be sent, and one that is sent now comes last.
+    // No message is queued any more, so one that is sent now is the last call.
     assert_eq!(api.all("/messages?status=queued").await.len(), 0);
     let body = json!({"channelId": channel, "number": "5511988880000", "type": "text", "body": "the last"});
     let before = office.provider.accepted_count("1803");
@@ -173,8 +173,8 @@ async fn after_a_cancel_nothing_arrives_but_what_was_in_flight() {
     office.close().await;
 }
 
-/// A campaign of three messages, each called for once; the answer to the first call is lost between the provider and
-/// the proxy in front of it.
+/// A campaign of three messages, for each of which the provider was called once; the answer to the first call is lost
+/// between the provider and the proxy in front of it.
 async fn campaign_with_one_doubt(account: &str, sending: SendingOptions) -> (Office, ChannelRow, i64) {
     let office = Office::open_with(sending, patient()).await;
     let (app, api) = (&office.app, &office.app.api);
@@ -270,8 +270,8 @@ async fn messages_that_need_no_call_are_settled_while_the_channel_is_not_connect
     for message in ["canceled", "in doubt"] {
         let campaign = create_campaign(&api, fast(everybody, channel, message)).await;
         post_verb(&api, campaign, "start").await;
-        let is_decided = || async { recipients(&api, campaign).await[0]["messageId"].is_i64() };
-        eventually("the message waits", is_decided).await;
+        let has_message = || async { recipients(&api, campaign).await[0]["messageId"].is_i64() };
+        eventually("the message waits", has_message).await;
         campaigns.push(campaign);
     }
     post_verb(&api, campaigns[0], "cancel").await;
@@ -293,7 +293,7 @@ async fn messages_that_need_no_call_are_settled_while_the_channel_is_not_connect
     app.stop().await;
 }
 
-/// The three ways to opt out, each answered.
+/// Opts out three contacts, each in another way, and waits for the answers.
 async fn opt_out(office: &Office, [by_change, by_import, by_word]: [i64; 3]) {
     let (app, api) = (&office.app, &office.app.api);
     api.put(&format!("/contacts/{by_change}"), json!({"marketingOptOut": true})).await.data(200);
@@ -312,7 +312,7 @@ pub(super) async fn send_stop_word(app: &TestApp, contact: i64) {
 }
 
 #[actix_web::test]
-async fn who_opts_out_while_a_campaign_waits_for_its_provider_is_skipped() {
+async fn contacts_who_opt_out_while_a_campaign_waits_for_its_provider_are_skipped() {
     let (office, channel, all, everybody) = office("1808", 100).await;
     let api = &office.app.api;
     office.provider.always("1808", Answer::refuse(503, 2, "not now"));
@@ -342,7 +342,7 @@ async fn who_opts_out_while_a_campaign_waits_for_its_provider_is_skipped() {
 }
 
 #[actix_web::test]
-async fn an_opt_out_before_a_webchat_recipients_turn_skips_it_and_an_opt_in_sends_to_it() {
+async fn a_webchat_recipient_who_opts_out_before_their_turn_is_skipped_and_one_who_opts_in_is_sent_to() {
     let app = OwnApp::start().await;
     let api = &app.api;
     let mut all = Vec::new();
@@ -355,7 +355,7 @@ async fn an_opt_out_before_a_webchat_recipients_turn_skips_it_and_an_opt_in_send
     let campaign = create_campaign(api, body).await;
     clock::stop();
     post_verb(api, campaign, "start").await;
-    // The second is due a second later, by a clock that stands still.
+    // The clock is stopped, and the second recipient is due a second later.
     let one_is_sent = || async { counts(&shown(api, campaign).await)["sent"] == 1 };
     eventually("the first is written to", one_is_sent).await;
     api.put(&format!("/contacts/{}", all[1]), json!({"marketingOptOut": true})).await.data(200);

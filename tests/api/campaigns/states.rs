@@ -58,7 +58,7 @@ async fn cancel_behind_others(app: &TestApp, others: usize) {
     eventually("no recipient is pending", || async { shown(api, canceled).await["counts"]["pending"] == 0 }).await;
     let error = &recipients(api, canceled).await[0]["error"];
     assert_eq!(error["code"], "ERR_CAMPAIGN_CANCELED");
-    assert!(is_queued(others + 1).await, "only its own message was withdrawn");
+    assert!(is_queued(others + 1).await, "not only its own message was withdrawn");
     assert_eq!(shown(api, other).await["status"], "processing");
     assert_eq!(api.delete(&format!("/campaigns/{canceled}")).await.status, 204);
 }
@@ -159,7 +159,7 @@ async fn each_state_allows_what_the_contract_says_and_nothing_else() {
     app.stop().await;
 }
 
-/// Fills a company with scheduled campaigns for this list: all but one that it can have.
+/// Adds 999 scheduled campaigns for this list: one fewer than a company may have unfinished.
 async fn fill_but_one(app: &TestApp, list: i64) {
     let fill = "insert into campaigns (company_id, name, contact_list_id, channel_id, scheduled_at, message)
         select $1, 'Campaign ' || number, $2, $3, '2099-01-31T12:00:00Z', 'hello' from generate_series(1, 999) number";
@@ -167,9 +167,9 @@ async fn fill_but_one(app: &TestApp, list: i64) {
     fill.execute(&app.db).await.expect("campaigns");
 }
 
-/// Asserts that the company has as many unfinished campaigns as it can have.
+/// Asserts that the request was refused because the company has as many unfinished campaigns as it may have.
 #[track_caller]
-fn is_refused(reply: Reply) {
+fn assert_limit_reached(reply: Reply) {
     let details = reply.error(409, "ERR_API_CONFLICT");
     let count = json!([{"type": "campaign", "count": 1000}]);
     assert_eq!((&details["reason"], &details["by"]), (&json!("limit"), &count));
@@ -184,11 +184,11 @@ async fn the_unfinished_campaigns_of_a_company_are_limited() {
     let last = create_campaign(api, text(everybody, channel, "hello")).await;
     fill_but_one(&app, everybody).await;
     let resume = format!("/campaigns/{paused}/resume");
-    is_refused(api.post("/campaigns", text(everybody, channel, "hello")).await);
-    is_refused(api.post(&resume, json!({})).await);
+    assert_limit_reached(api.post("/campaigns", text(everybody, channel, "hello")).await);
+    assert_limit_reached(api.post(&resume, json!({})).await);
     deleted(api, &format!("/campaigns/{last}")).await;
     api.post(&resume, json!({})).await.data(200);
-    is_refused(api.post("/campaigns", text(everybody, channel, "hello")).await);
+    assert_limit_reached(api.post("/campaigns", text(everybody, channel, "hello")).await);
     // Another company has its own limit.
     let (company, neighbour) = app.another_company().await;
     create_campaign(&neighbour, text(list(&neighbour, &[]).await, company.phone.0, "hello")).await;
@@ -202,7 +202,7 @@ async fn campaigns_made_and_resumed_at_the_same_time_do_not_exceed_the_limit() {
     let resume = format!("/campaigns/{}/resume", campaign_with_status(&app, "paused").await);
     let everybody = list(api, &[]).await;
     fill_but_one(&app, everybody).await;
-    // A new campaign waits for its list, after the others were counted.
+    // The first creation waits for the lock on its list, after it has counted the other campaigns.
     let mut held = app.db.begin().await.expect("a transaction");
     let lock = sqlx::query("select from contact_lists where company_id = $1 and id = $2 for update");
     lock.bind(app.company.id).bind(everybody).execute(&mut *held).await.expect("a lock");
@@ -211,19 +211,19 @@ async fn campaigns_made_and_resumed_at_the_same_time_do_not_exceed_the_limit() {
         until_blocked(1, &mut held, &app.db).await;
         let release = async {
             until_blocked(3, &mut held, &app.db).await;
-            held.rollback().await.expect("an end");
+            held.rollback().await.expect("a rollback");
         };
         join(join(create(), api.post(&resume, json!({}))), release).await.0
     };
     let (first, (second, resumed)) = join(create(), rivals).await;
     first.data(201);
-    is_refused(second);
-    is_refused(resumed);
+    assert_limit_reached(second);
+    assert_limit_reached(resumed);
     app.stop().await;
 }
 
 #[actix_web::test]
-async fn a_retry_of_a_verb_has_the_first_response() {
+async fn a_retry_of_a_verb_gets_the_first_response() {
     let app = TestApp::shared().await;
     let api = &app.api;
     let contacts = contacts(&app, 2).await;

@@ -16,11 +16,11 @@ fn in_ms(milliseconds: i64) -> String {
 }
 
 pub(super) fn time(value: &Value) -> DateTime<Utc> {
-    value.as_str().and_then(|text| text.parse().ok()).unwrap_or_else(|| panic!("no time: {value}"))
+    value.as_str().and_then(|text| text.parse().ok()).unwrap_or_else(|| panic!("not a time: {value}"))
 }
 
 /// How long after the first message each message of a channel was written, in milliseconds, in order.
-async fn written_after(app: &TestApp, channel: i64) -> Vec<i64> {
+async fn written_offsets_ms(app: &TestApp, channel: i64) -> Vec<i64> {
     let written = written(app, channel).await;
     written.iter().map(|at| (*at - written[0]).num_milliseconds()).collect()
 }
@@ -36,7 +36,7 @@ async fn written(app: &TestApp, channel: i64) -> Vec<DateTime<Utc>> {
 }
 
 #[actix_web::test]
-async fn a_campaign_starts_by_itself_at_its_time_also_after_that_was_changed() {
+async fn a_campaign_starts_by_itself_at_its_time_even_if_that_was_changed() {
     let app = OwnApp::start().await;
     let api = &app.api;
     let (_, contact) = app.session("visitor").await;
@@ -52,7 +52,7 @@ async fn a_campaign_starts_by_itself_at_its_time_also_after_that_was_changed() {
     api.put(&format!("/campaigns/{postponed}"), json!({"scheduledAt": super::LATER})).await.data(200);
     post_verb(api, canceled, "cancel").await;
     clock::stop();
-    clock::advance((time(&json!(at)) - clock::now()).to_std().expect("a time to come"));
+    clock::advance((time(&json!(at)) - clock::now()).to_std().expect("a future time"));
     for campaign in [soon, later] {
         let done = wait_for_status(api, campaign, "completed").await;
         assert_eq!((counts(&done), &done["scheduledAt"]), (json!({"sent": 1}), &json!(at)));
@@ -66,7 +66,7 @@ async fn a_campaign_starts_by_itself_at_its_time_also_after_that_was_changed() {
 
 /// No request starts the campaign, yet its event names its creator.
 #[actix_web::test]
-async fn the_start_of_a_scheduled_campaign_is_by_its_creator() {
+async fn the_start_event_of_a_scheduled_campaign_names_its_creator() {
     let app = OwnApp::start().await;
     let api = &app.api;
     Person::give_profile(&app, app.company.ana, "Administrator").await;
@@ -76,11 +76,11 @@ async fn the_start_of_a_scheduled_campaign_is_by_its_creator() {
     let at = in_ms(600_000);
     let mut body = fast(everybody, app.company.webchat.0, "hello");
     body["scheduledAt"] = json!(at);
-    let of_token = create_campaign(api, body.clone()).await;
-    let of_ana = id(ana.post("/campaigns", body).await.data(201));
+    let token_campaign = create_campaign(api, body.clone()).await;
+    let ana_campaign = id(ana.post("/campaigns", body).await.data(201));
     clock::stop();
-    clock::advance((time(&json!(at)) - clock::now()).to_std().expect("a time to come"));
-    for campaign in [of_token, of_ana] {
+    clock::advance((time(&json!(at)) - clock::now()).to_std().expect("a future time"));
+    for campaign in [token_campaign, ana_campaign] {
         wait_for_status(api, campaign, "completed").await;
     }
     let listed = async || api.get("/events?types=campaign.started").await.data(200).clone();
@@ -88,7 +88,7 @@ async fn the_start_of_a_scheduled_campaign_is_by_its_creator() {
     eventually("both starts are listed", are_listed).await;
     for event in listed().await.as_array().expect("a list") {
         assert_eq!(event["previous"], json!({"status": "scheduled"}));
-        if event["data"]["id"] == of_ana {
+        if event["data"]["id"] == ana_campaign {
             assert_eq!(event["by"], json!({"type": "user", "id": app.company.ana, "name": "Ana"}));
         } else {
             assert_eq!(
@@ -122,39 +122,39 @@ async fn a_campaign_due_while_the_service_was_down_starts_with_it_and_a_paused_o
 }
 
 #[actix_web::test]
-async fn the_rate_is_spread_evenly_and_a_wait_is_not_made_up_for() {
+async fn messages_are_spread_evenly_and_a_pause_is_not_made_up_for() {
     const RATE: i64 = 600;
     const INTERVAL_MS: i64 = 60_000 / RATE;
-    const EACH_TIME: usize = 15;
+    const HALF: usize = 15;
     let interval = Duration::from_millis(INTERVAL_MS.unsigned_abs());
-    let (office, channel, _, everybody) = office("1901", 2 * EACH_TIME as i64).await;
+    let (office, channel, _, everybody) = office("1901", 2 * HALF as i64).await;
     let (app, api) = (&office.app, &office.app.api);
     let engine = &app.service.app.engine;
     let mut body = fast(everybody, channel, "hello");
     body["ratePerMinute"] = json!(RATE);
     let campaign = create_campaign(api, body).await;
-    // The clock stands still while a message is sent: each leaves at its own time, however slow the machine is.
+    // The clock stands still while a message is sent: each is sent at its own time, however slow the machine is.
     clock::stop();
     post_verb(api, campaign, "start").await;
-    for sent in 1..EACH_TIME {
+    for sent in 1..HALF {
         office.provider.accepts("1901", sent).await;
         clock::advance(interval);
     }
-    office.provider.accepts("1901", EACH_TIME).await;
+    office.provider.accepts("1901", HALF).await;
     post_verb(api, campaign, "pause").await;
     eventually("the paused campaign leaves memory", || async { engine.stats().campaigns.hot == 0 }).await;
     // Time for ten messages, which are not made up for.
     clock::advance(interval * 10);
     post_verb(api, campaign, "resume").await;
     eventually("the next recipients are in memory", || async { engine.campaigns.stats().recipients > 0 }).await;
-    for sent in EACH_TIME + 1..=2 * EACH_TIME {
+    for sent in HALF + 1..=2 * HALF {
         clock::advance(interval);
         office.provider.accepts("1901", sent).await;
     }
     wait_for_status(api, campaign, "completed").await;
-    let places = (0..2 * EACH_TIME as i64).map(|place| if place < EACH_TIME as i64 { place } else { place + 10 });
+    let places = (0..2 * HALF as i64).map(|place| if place < HALF as i64 { place } else { place + 10 });
     let expected: Vec<i64> = places.map(|place| place * INTERVAL_MS).collect();
-    assert_eq!(written_after(app, channel).await, expected);
+    assert_eq!(written_offsets_ms(app, channel).await, expected);
     office.close().await;
 }
 
@@ -172,16 +172,16 @@ async fn the_rate_is_met_evenly_measured() {
     let times = written(app, channel).await;
     assert_eq!(times.len(), 40);
     for (number, at) in times.iter().enumerate() {
-        // No message leaves before its time.
+        // No message is written more than one interval before its time.
         let place = interval * i32::try_from(number).expect("few");
         assert!(*at - times[0] >= place - interval, "message {number} after {}", *at - times[0]);
     }
-    // No eleven follow faster than the rate allows, except that one may follow a late one early.
+    // Eleven messages take ten intervals, or nine if the first of them was late.
     for window in times.windows(11) {
         assert!(window[10] - window[0] >= interval * 9, "{window:?}");
     }
-    let even = times[19] - times[0];
-    assert!(even <= interval * 19 * 2, "twenty took {even}");
+    let twenty = times[19] - times[0];
+    assert!(twenty <= interval * 19 * 2, "twenty took {twenty}");
     office.close().await;
 }
 
@@ -218,7 +218,7 @@ async fn what_waited_while_the_provider_was_away_does_not_reach_it_in_a_burst() 
     wait_for_status(api, campaign, "completed").await;
     assert_eq!(office.provider.accepted_count("1903"), 7);
     // The one that waited was written at its time; the others follow from the time it arrived.
-    let written = written_after(&office.app, channel).await;
+    let written = written_offsets_ms(&office.app, channel).await;
     assert_eq!(written, [0, 1000, 2000, 7000, 8000, 9000, 10_000]);
     office.close().await;
 }

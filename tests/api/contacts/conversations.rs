@@ -3,14 +3,14 @@
 use futures_util::future::join_all;
 use serde_json::{Value, json};
 
-use super::{PATH, changed, contact, shown};
+use super::{PATH, change_contact, create_contact, shown};
 use crate::steps::{close, id, sent, ticket};
 use crate::support::{OwnApp, TestApp};
 
 #[actix_web::test]
-async fn a_hot_ticket_shows_the_contact_as_it_is_from_the_answer_on() {
+async fn a_hot_ticket_shows_a_changed_contact_as_soon_as_the_change_is_answered() {
     let app = OwnApp::start().await;
-    let ana = contact(&app.api, json!({"name": "Ana", "number": "5511900000001"})).await;
+    let ana = create_contact(&app.api, json!({"name": "Ana", "number": "5511900000001"})).await;
     let open = json!({"channelId": app.company.phone, "contactId": ana});
     // Three hot tickets: a closed one, an open one, and one on another channel.
     let first = id(app.api.post("/tickets", open.clone()).await.data(201));
@@ -27,7 +27,7 @@ async fn a_hot_ticket_shows_the_contact_as_it_is_from_the_answer_on() {
             1 => json!({"name": name}),
             _ => json!({"name": name, "number": null}),
         };
-        let now = changed(&app.api, ana, change).await;
+        let now = change_contact(&app.api, ana, change).await;
         let expected = json!({"id": ana, "name": name, "number": now["number"]});
         for id in [first, second, third] {
             assert_eq!(ticket(&app.api, id).await["contact"], expected);
@@ -41,29 +41,29 @@ async fn a_hot_ticket_shows_the_contact_as_it_is_from_the_answer_on() {
 }
 
 #[actix_web::test]
-async fn a_send_goes_by_the_number_a_contact_has_now() {
+async fn a_send_to_a_number_finds_the_contact_that_has_it_now() {
     let app = TestApp::shared().await;
     let send = |number: &str| json!({"channelId": app.company.phone, "number": number, "type": "text", "body": "x"});
     let first = sent(&app.api, send("5511900000001")).await;
     let ana = first["contactId"].as_i64().expect("contact");
-    changed(&app.api, ana, json!({"name": "Ana", "number": "5511900000002"})).await;
+    change_contact(&app.api, ana, json!({"name": "Ana", "number": "5511900000002"})).await;
     let again = sent(&app.api, send("5511900000002")).await;
     assert_eq!((&again["contactId"], &again["ticketId"]), (&first["contactId"], &first["ticketId"]));
     let other = sent(&app.api, send("5511900000001")).await;
-    assert_ne!(other["contactId"], first["contactId"], "the number is nobody's any more");
+    assert_ne!(other["contactId"], first["contactId"], "the number still finds the contact that gave it up");
     // A contact without a number is not reached by phone, neither in the hot ticket nor in a new one.
-    changed(&app.api, ana, json!({"number": null})).await;
+    change_contact(&app.api, ana, json!({"number": null})).await;
     let to_contact = json!({"channelId": app.company.phone, "contactId": ana, "type": "text", "body": "x"});
     app.api.post("/messages", to_contact.clone()).await.error(422, "ERR_API_CONTACT_UNREACHABLE");
     let in_ticket = json!({"ticketId": first["ticketId"], "type": "text", "body": "x"});
     app.api.post("/messages", in_ticket).await.error(422, "ERR_API_CONTACT_UNREACHABLE");
-    changed(&app.api, ana, json!({"number": "5511900000003"})).await;
+    change_contact(&app.api, ana, json!({"number": "5511900000003"})).await;
     app.api.post("/messages", to_contact).await.data(202);
     app.stop().await;
 }
 
 #[actix_web::test]
-async fn an_import_is_seen_by_conversations_as_well() {
+async fn an_open_ticket_shows_its_contact_as_an_import_changed_it() {
     let app = TestApp::shared().await;
     let open = app.ticket("5511900000001").await.0;
     let rows = json!([{"number": "5511900000001", "name": "Imported"}]);
@@ -75,7 +75,7 @@ async fn an_import_is_seen_by_conversations_as_well() {
 #[actix_web::test]
 async fn the_last_change_of_a_contact_is_what_its_tickets_show() {
     let app = TestApp::shared().await;
-    let ana = contact(&app.api, json!({"name": "Ana", "number": "5511900000001"})).await;
+    let ana = create_contact(&app.api, json!({"name": "Ana", "number": "5511900000001"})).await;
     let ticket_of = |reply: &Value| reply["ticketId"].as_i64().expect("ticket");
     for round in 0..12 {
         // Openings, closings and many changes at once.

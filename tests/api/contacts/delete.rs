@@ -3,7 +3,7 @@
 use futures_util::future::{join, join_all};
 use serde_json::{Value, json};
 
-use super::{PATH, contact, field, rows_of, tag};
+use super::{PATH, count_rows, create_contact, create_field, create_tag};
 use crate::plain::deleted;
 use crate::steps::{NOBODY, close, id, listed, restarted, sent};
 use crate::support::{OwnApp, TestApp, eventually};
@@ -11,12 +11,12 @@ use crate::support::{OwnApp, TestApp, eventually};
 #[actix_web::test]
 async fn a_contact_is_deleted_with_everything_that_is_theirs() {
     let app = OwnApp::start().await;
-    let vip = tag(&app.api, "VIP").await;
-    field(&app.api, "Size", "number", &json!({})).await;
+    let vip = create_tag(&app.api, "VIP").await;
+    create_field(&app.api, "Size", "number", &json!({})).await;
     let body =
         |number: &str| json!({"number": number, "tagIds": [vip], "customFields": [{"key": "size", "value": "1"}]});
-    let ana = contact(&app.api, body("5511900000001")).await;
-    let ben = contact(&app.api, body("5511900000002")).await;
+    let ana = create_contact(&app.api, body("5511900000001")).await;
+    let ben = create_contact(&app.api, body("5511900000002")).await;
     let send = |contact: i64, channel| json!({"channelId": channel, "contactId": contact, "type": "text", "body": "x"});
     let mut tickets = Vec::new();
     let mut messages = Vec::new();
@@ -71,12 +71,12 @@ async fn a_contact_is_deleted_with_everything_that_is_theirs() {
         app.api.delete(&format!("{PATH}/{absent}")).await.error(404, "ERR_API_NOT_FOUND");
     }
     for table in ["tickets", "messages", "webchat_sessions", "contact_tags", "contact_custom_field_values"] {
-        assert_eq!(rows_of(&app, table, ana).await, 0, "{table}");
+        assert_eq!(count_rows(&app, table, ana).await, 0, "{table}");
     }
-    assert_eq!((rows_of(&app, "tickets", ben).await, rows_of(&app, "messages", ben).await), (1, 2));
+    assert_eq!((count_rows(&app, "tickets", ben).await, count_rows(&app, "messages", ben).await), (1, 2));
     assert_eq!(listed(&app.api, PATH).await, [ben]);
 
-    // The number is free: it makes another contact, also after a restart.
+    // The number is free again: a send to it creates another contact, which is still there after a restart.
     let next = json!({"channelId": app.company.phone, "number": "5511900000001", "type": "text", "body": "x"});
     let next = sent(&app.api, next).await;
     assert_ne!(next["contactId"], ana);
@@ -88,9 +88,9 @@ async fn a_contact_is_deleted_with_everything_that_is_theirs() {
 #[actix_web::test]
 async fn a_contact_in_a_conversation_cannot_be_deleted() {
     let app = TestApp::shared().await;
-    let ana = contact(&app.api, json!({"number": "5511900000001"})).await;
+    let ana = create_contact(&app.api, json!({"number": "5511900000001"})).await;
     let path = format!("{PATH}/{ana}");
-    let refused = async |state: &str| {
+    let check_refused = async |state: &str| {
         let reply = app.api.delete(&path).await;
         let details = reply.error(409, "ERR_API_CONFLICT");
         assert_eq!(details["state"], state);
@@ -100,37 +100,37 @@ async fn a_contact_in_a_conversation_cannot_be_deleted() {
     let open = json!({"channelId": app.company.phone, "contactId": ana});
     let ticket = id(app.api.post("/tickets", open).await.data(201));
     // The ticket is open in memory and in the journal, whether or not the tables have it yet.
-    refused("the contact has an open ticket").await;
+    check_refused("the contact has an open ticket").await;
     close(&app.api, ticket).await;
     app.api.post(&format!("/tickets/{ticket}/reopen"), json!({})).await.data(200);
-    refused("the contact has an open ticket").await;
+    check_refused("the contact has an open ticket").await;
     let begin = json!({"channelId": app.company.webchat, "contactId": ana});
     let session = app.api.post("/webchat/sessions", begin).await;
     let session = session.data(201)["id"].as_str().expect("id").to_owned();
-    refused("the contact has an open ticket").await;
+    check_refused("the contact has an open ticket").await;
     close(&app.api, ticket).await;
-    refused("the contact has an active visitor session").await;
+    check_refused("the contact has an active visitor session").await;
     // A refused deletion changes nothing: the conversation continues.
     app.api.post(&format!("/webchat/sessions/{session}/messages"), json!({"body": "x"})).await.data(201);
-    refused("the contact has an open ticket").await;
+    check_refused("the contact has an open ticket").await;
     let open = app.api.all(&format!("/tickets?contactId={ana}&status=open")).await;
     let solved = json!({"wrapupTypeId": app.company.solved});
     app.api.post(&format!("/tickets/{}/close", id(&open[0])), solved).await.data(200);
-    refused("the contact has an active visitor session").await;
+    check_refused("the contact has an active visitor session").await;
     app.api.post(&format!("/webchat/sessions/{session}/end"), json!({})).await.data(200);
     deleted(&app.api, &path).await;
     app.stop().await;
 }
 
 #[actix_web::test]
-async fn of_a_deletion_and_an_opening_at_once_exactly_one_wins() {
+async fn when_a_deletion_and_an_opening_race_exactly_one_wins() {
     let app = TestApp::shared().await;
     let (phone, webchat) = (app.company.phone, app.company.webchat);
     let (mut kept, mut gone) = (0, 0);
     for round in 0..40_usize {
-        let ana = contact(&app.api, json!({"number": format!("551190000{round:04}")})).await;
-        // Half of the contacts have written before, so that there is a hot closed ticket.
-        let before = if round % 2 == 0 {
+        let ana = create_contact(&app.api, json!({"number": format!("551190000{round:04}")})).await;
+        // Half of the contacts were written to before, so that they have a hot closed ticket.
+        let closed_ticket = if round % 2 == 0 {
             let message =
                 sent(&app.api, json!({"channelId": phone, "contactId": ana, "type": "text", "body": "x"})).await;
             let ticket = message["ticketId"].as_i64().expect("ticket");
@@ -139,7 +139,7 @@ async fn of_a_deletion_and_an_opening_at_once_exactly_one_wins() {
         } else {
             None
         };
-        let (path, body) = match (round % 5, before) {
+        let (path, body) = match (round % 5, closed_ticket) {
             (0, Some(ticket)) => (format!("/tickets/{ticket}/reopen"), json!({})),
             (0 | 1, _) => ("/tickets".to_owned(), json!({"channelId": phone, "contactId": ana})),
             (2, _) => ("/webchat/sessions".to_owned(), json!({"channelId": webchat, "contactId": ana})),
@@ -175,7 +175,7 @@ async fn of_a_deletion_and_an_opening_at_once_exactly_one_wins() {
         }
     }
     println!("{kept} kept, {gone} gone");
-    // No row was refused: `stop` checks that.
+    // `stop` checks that the tables refused no row.
     app.stop().await;
 }
 
@@ -244,10 +244,10 @@ async fn changes_of_a_closed_ticket_during_a_deletion_leave_nothing() {
 }
 
 #[actix_web::test]
-async fn two_deletions_at_once_are_one() {
+async fn only_one_of_many_concurrent_deletions_succeeds() {
     let app = TestApp::shared().await;
     for _ in 0..5 {
-        let ana = contact(&app.api, json!({"name": "Ana"})).await;
+        let ana = create_contact(&app.api, json!({"name": "Ana"})).await;
         let path = format!("{PATH}/{ana}");
         let replies = join_all((0..8).map(|_| app.api.delete_while_busy(&path))).await;
         let mut statuses: Vec<u16> = replies.iter().map(|reply| reply.status.as_u16()).collect();
@@ -261,7 +261,7 @@ async fn two_deletions_at_once_are_one() {
 #[actix_web::test]
 async fn a_contact_with_more_messages_than_one_statement_deletes_is_deleted() {
     let app = OwnApp::start().await;
-    let ana = contact(&app.api, json!({"number": "5511900000001"})).await;
+    let ana = create_contact(&app.api, json!({"number": "5511900000001"})).await;
     let send = json!({"channelId": app.company.phone, "contactId": ana, "type": "text", "body": "x"});
     let ticket = sent(&app.api, send).await["ticketId"].as_i64().expect("ticket");
     close(&app.api, ticket).await;
@@ -272,14 +272,14 @@ async fn a_contact_with_more_messages_than_one_statement_deletes_is_deleted() {
     let fill = sqlx::query(fill).bind(app.company.id).bind(ticket).bind(ana).bind(app.company.phone.0);
     fill.execute(&app.db).await.expect("messages");
     deleted(&app.api, &format!("{PATH}/{ana}")).await;
-    assert_eq!(rows_of(&app, "messages", ana).await, 0);
+    assert_eq!(count_rows(&app, "messages", ana).await, 0);
     app.stop().await;
 }
 
 #[actix_web::test]
 async fn a_contacts_tickets_are_deleted_in_steps() {
     let app = OwnApp::start().await;
-    let ana = contact(&app.api, json!({"number": "5511900000001"})).await;
+    let ana = create_contact(&app.api, json!({"number": "5511900000001"})).await;
     let fill = "insert into tickets (company_id, id, channel_id, contact_id, status, creation_source, unread_count,
             reopen_count, opened_at, closed_at, created_at, updated_at)
         select $1, 1000000000 + k, $2, $3, 'closed', 'api', 0, 0, now(), now(), now(), now()
@@ -300,14 +300,14 @@ async fn a_contacts_tickets_are_deleted_in_steps() {
     let steps: (i64, i64) =
         sqlx::query_as("select max(tickets), sum(tickets)::bigint from steps").fetch_one(&app.db).await.expect("steps");
     assert_eq!(steps, (200, 401), "wrong count of tickets in the largest step, or in all steps");
-    assert_eq!(rows_of(&app, "tickets", ana).await, 0, "some tickets are left");
+    assert_eq!(count_rows(&app, "tickets", ana).await, 0, "some tickets are left");
     app.stop().await;
 }
 
 #[actix_web::test]
 async fn a_deletion_whose_outcome_is_unclear_leaves_nothing_half_done() {
     let app = OwnApp::start().await;
-    let ana = contact(&app.api, json!({"number": "5511900000001"})).await;
+    let ana = create_contact(&app.api, json!({"number": "5511900000001"})).await;
     let path = format!("{PATH}/{ana}");
     let send = || json!({"channelId": app.company.phone, "contactId": ana, "type": "text", "body": "x"});
     let ticket = sent(&app.api, send()).await["ticketId"].as_i64().expect("ticket");

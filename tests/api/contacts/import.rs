@@ -7,16 +7,16 @@ use futures_util::future::join_all;
 use reqwest::Method;
 use serde_json::{Value, json};
 
-use super::{PATH, contact, field, shown, tag, with};
+use super::{PATH, create_contact, create_field, create_tag, shown, with};
 use crate::steps::{NOBODY, id, listed};
 use crate::support::{Api, Reply, TestApp};
 
 const IMPORT: &str = "/contacts/import";
 
 /// Imports rows and returns the answer without `contacts`, after checking that each good row has its contact there.
-async fn import(api: &Api, rows: Value, more: &Value) -> Value {
+async fn import(api: &Api, rows: Value, options: &Value) -> Value {
     let given = rows.as_array().map_or(0, Vec::len);
-    let body = with(json!({"contacts": rows}), more);
+    let body = with(json!({"contacts": rows}), options);
     let reply = api.retry_while_busy(|| api.request(Method::POST, IMPORT).json(&body)).await;
     let mut report = reply.data(200).clone();
     let Some(contacts) = report.as_object_mut().and_then(|report| report.remove("contacts")) else {
@@ -51,17 +51,17 @@ async fn key_fields(app: &TestApp) -> Vec<Value> {
 async fn rows_are_found_by_number_then_email_then_code() {
     let app = TestApp::shared().await;
     let (_, other) = app.another_company().await;
-    contact(&other, json!({"number": "5511900000009", "email": "z@b.example", "code": "Z"})).await;
+    create_contact(&other, json!({"number": "5511900000009", "email": "z@b.example", "code": "Z"})).await;
     let a = json!({"name": "A", "number": "5511900000001", "email": "a@b.example", "code": "A"});
     let b = json!({"name": "B", "number": "5511900000002", "email": "b@b.example", "code": "B"});
-    contact(&app.api, a).await;
-    contact(&app.api, b).await;
+    create_contact(&app.api, a).await;
+    create_contact(&app.api, b).await;
     let rows = json!([
         // By number, whatever the other fields are.
         {"number": "+55 11 90000-0001", "email": "A2@b.example", "code": "B", "name": "A by number"},
-        // By e-mail, in any case, as the row before left it; no contact has the number.
+        // By e-mail, in upper or lower case; no contact has the number.
         {"number": "5511900000003", "email": "B@B.example", "name": "B by e-mail"},
-        // By code: two contacts have it now, and the older one is meant.
+        // By code: two contacts have it now, and the older one is found.
         {"code": "B", "name": "A by code", "email": null},
         // Values that no contact of this company has make a new contact, even if another company's contact has them.
         {"number": "5511900000009", "email": "z@b.example", "code": "Z"},
@@ -86,10 +86,10 @@ async fn rows_are_found_by_number_then_email_then_code() {
 #[actix_web::test]
 async fn duplicates_in_one_request_behave_as_if_sent_one_after_the_other() {
     let app = TestApp::shared().await;
-    let (vip, new) = (tag(&app.api, "VIP").await, tag(&app.api, "New").await);
-    field(&app.api, "Size", "number", &json!({})).await;
-    field(&app.api, "Note", "text", &json!({})).await;
-    contact(&app.api, json!({"name": "Old", "number": "5511900000008", "code": "old"})).await;
+    let (vip, new) = (create_tag(&app.api, "VIP").await, create_tag(&app.api, "New").await);
+    create_field(&app.api, "Size", "number", &json!({})).await;
+    create_field(&app.api, "Note", "text", &json!({})).await;
+    create_contact(&app.api, json!({"name": "Old", "number": "5511900000008", "code": "old"})).await;
     let size = |value: Value| json!([{"key": "size", "value": value}]);
     let rows = json!([
         {"number": "5511900000001", "email": "a@b.example", "tagIds": [vip], "customFields": size(json!("1"))},
@@ -132,9 +132,9 @@ async fn duplicates_in_one_request_behave_as_if_sent_one_after_the_other() {
 }
 
 #[actix_web::test]
-async fn with_skip_what_exists_stays_as_it_is() {
+async fn with_skip_existing_contacts_stay_as_they_are() {
     let app = TestApp::shared().await;
-    let ana = contact(&app.api, json!({"name": "Ana", "number": "5511900000001"})).await;
+    let ana = create_contact(&app.api, json!({"name": "Ana", "number": "5511900000001"})).await;
     let before = shown(&app.api, ana).await;
     let rows = json!([
         {"number": "5511900000001", "name": "Else", "tagIds": [NOBODY]},
@@ -151,9 +151,9 @@ async fn with_skip_what_exists_stays_as_it_is() {
 async fn good_rows_are_stored_although_others_fail() {
     let app = TestApp::shared().await;
     let (_, other) = app.another_company().await;
-    let foreign = tag(&other, "VIP").await;
-    let vip = tag(&app.api, "VIP").await;
-    field(&app.api, "Size", "number", &json!({"required": true})).await;
+    let foreign = create_tag(&other, "VIP").await;
+    let vip = create_tag(&app.api, "VIP").await;
+    create_field(&app.api, "Size", "number", &json!({"required": true})).await;
     let size = json!([{"key": "size", "value": "42"}]);
     let good = |number: &str| json!({"number": number, "customFields": size, "tagIds": [vip]});
     let rows = json!([
@@ -196,17 +196,17 @@ async fn good_rows_are_stored_although_others_fail() {
             (9, "customFields"),
         ]
     );
-    // Each error is the one that the same contact is refused with alone.
+    // A contact with the same mistakes that is created alone is refused with the same errors.
     let of = |index: usize| &report["errors"][index];
     assert_eq!((&of(0)["code"], &of(0)["params"]), (&json!("not_a_boolean"), &json!({})));
     assert_eq!((&of(1)["code"], &of(1)["params"]), (&json!("not_a_phone_number"), &json!({"min": 8, "max": 15})));
     assert_eq!((&of(2)["code"], &of(8)["code"]), (&json!("not_an_email"), &json!("unknown_record")));
     let alone = app.api.post(PATH, json!({"email": "no", "number": "1", "isGroup": "x"})).await;
     for detail in alone.error(422, "ERR_API_VALIDATION").as_array().expect("details") {
-        let row = report["errors"].as_array().and_then(|all| all.iter().find(|row| row["field"] == detail["field"]));
-        let row = row.unwrap_or_else(|| panic!("{detail} is no error of the import"));
+        let error = report["errors"].as_array().and_then(|all| all.iter().find(|row| row["field"] == detail["field"]));
+        let error = error.unwrap_or_else(|| panic!("{detail} is not an error of the import"));
         for part in ["reason", "code", "params"] {
-            assert_eq!(row[part], detail[part], "{detail}");
+            assert_eq!(error[part], detail[part], "{detail}");
         }
     }
     let all = app.api.all(PATH).await;
@@ -219,10 +219,10 @@ async fn good_rows_are_stored_although_others_fail() {
 #[actix_web::test]
 async fn every_wrong_field_of_a_row_is_named() {
     let app = TestApp::shared().await;
-    let vip = tag(&app.api, "VIP").await;
-    field(&app.api, "Size", "number", &json!({})).await;
-    field(&app.api, "Plan", "text", &json!({"required": true})).await;
-    contact(
+    let vip = create_tag(&app.api, "VIP").await;
+    create_field(&app.api, "Size", "number", &json!({})).await;
+    create_field(&app.api, "Plan", "text", &json!({"required": true})).await;
+    create_contact(
         &app.api,
         json!({"name": "Ana", "number": "5511900000001", "customFields": [{"key": "plan", "value": "x"}]}),
     )
@@ -302,7 +302,7 @@ async fn an_import_under_a_key_happens_once() {
 }
 
 #[actix_web::test]
-async fn imports_creations_and_sends_at_once_share_the_same_numbers() {
+async fn concurrent_imports_creations_and_sends_make_one_contact_for_each_number() {
     let app = TestApp::shared().await;
     const NUMBERS: usize = 60;
     let number = |index: usize| format!("55119{index:08}");
@@ -337,10 +337,10 @@ async fn imports_creations_and_sends_at_once_share_the_same_numbers() {
 }
 
 /// Imports a thousand new rows and then the same rows again; returns how long each import took.
-async fn a_thousand_rows() -> [Duration; 2] {
+async fn import_a_thousand_rows() -> [Duration; 2] {
     let app = TestApp::shared().await;
-    let vip = tag(&app.api, "VIP").await;
-    field(&app.api, "Size", "number", &json!({})).await;
+    let vip = create_tag(&app.api, "VIP").await;
+    create_field(&app.api, "Size", "number", &json!({})).await;
     let rows = |name: &str| -> Value {
         let row = |index: usize| {
             json!({
@@ -368,21 +368,21 @@ async fn a_thousand_rows() -> [Duration; 2] {
 
 #[actix_web::test]
 async fn a_thousand_rows_are_imported_and_imported_again() {
-    a_thousand_rows().await;
+    import_a_thousand_rows().await;
 }
 
 #[actix_web::test]
 async fn a_thousand_rows_take_a_moment_measured() {
-    let times = a_thousand_rows().await;
+    let times = import_a_thousand_rows().await;
     // The promise is one second, for a release build on an idle machine.
     assert!(times.iter().all(|time| *time < Duration::from_secs(5)), "{times:?}");
 }
 
 #[actix_web::test]
-async fn each_row_is_answered_with_the_contact_it_has() {
+async fn each_row_is_answered_with_the_id_of_its_contact() {
     let app = TestApp::shared().await;
-    let known = contact(&app.api, json!({"name": "Known", "number": "5511900000001", "code": "K"})).await;
-    let other = contact(&app.api, json!({"name": "Other", "code": "O"})).await;
+    let known = create_contact(&app.api, json!({"name": "Known", "number": "5511900000001", "code": "K"})).await;
+    let other = create_contact(&app.api, json!({"name": "Other", "code": "O"})).await;
     let rows = json!([
         {"name": "New", "number": "5511900000002"},
         {"number": "5511900000001", "name": "Known again"},
@@ -419,11 +419,11 @@ async fn each_row_is_answered_with_the_contact_it_has() {
 }
 
 #[actix_web::test]
-async fn contacts_are_found_by_their_code_and_by_nothing_like_it() {
+async fn contacts_are_found_by_their_exact_code_only() {
     let app = TestApp::shared().await;
-    let a = contact(&app.api, json!({"name": "A", "code": "C-1"})).await;
-    let b = contact(&app.api, json!({"name": "C-1", "code": "C-10", "email": "c-1@b.example"})).await;
-    let c = contact(&app.api, json!({"name": "C", "code": "C-1"})).await;
+    let a = create_contact(&app.api, json!({"name": "A", "code": "C-1"})).await;
+    let b = create_contact(&app.api, json!({"name": "C-1", "code": "C-10", "email": "c-1@b.example"})).await;
+    let c = create_contact(&app.api, json!({"name": "C", "code": "C-1"})).await;
     for (query, found) in
         [("C-1", vec![a, c]), (" C-1 ", vec![a, c]), ("C-10", vec![b]), ("c-1", vec![]), ("C-2", vec![])]
     {

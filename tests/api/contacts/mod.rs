@@ -58,15 +58,15 @@ fn bare(shown: &Value, name: &str) -> Value {
     bare
 }
 
-/// The contact with these fields replaced.
-fn with(mut contact: Value, fields: &Value) -> Value {
+/// The object with these fields replaced.
+fn with(mut object: Value, fields: &Value) -> Value {
     for (field, value) in fields.as_object().expect("an object") {
-        contact[field] = value.clone();
+        object[field] = value.clone();
     }
-    contact
+    object
 }
 
-async fn contact(api: &Api, body: Value) -> i64 {
+async fn create_contact(api: &Api, body: Value) -> i64 {
     created(api, PATH, body).await
 }
 
@@ -74,21 +74,21 @@ async fn shown(api: &Api, id: i64) -> Value {
     api.get(&format!("{PATH}/{id}")).await.data(200).clone()
 }
 
-async fn changed(api: &Api, id: i64, body: Value) -> Value {
+async fn change_contact(api: &Api, id: i64, body: Value) -> Value {
     api.put(&format!("{PATH}/{id}"), body).await.data(200).clone()
 }
 
-async fn tag(api: &Api, name: &str) -> i64 {
+async fn create_tag(api: &Api, name: &str) -> i64 {
     created(api, "/tags", json!({"name": name})).await
 }
 
-async fn field(api: &Api, name: &str, kind: &str, more: &Value) -> i64 {
+async fn create_field(api: &Api, name: &str, kind: &str, more: &Value) -> i64 {
     let body = with(json!({"name": name, "application": "contact", "type": kind}), more);
     created(api, "/custom-fields", body).await
 }
 
-/// How many rows of a table are a contact's.
-async fn rows_of(app: &TestApp, table: &str, contact: i64) -> i64 {
+/// How many rows of a table belong to a contact.
+async fn count_rows(app: &TestApp, table: &str, contact: i64) -> i64 {
     let statement = format!("select count(*) from {table} where contact_id = $1");
     sqlx::query_scalar(sqlx::AssertSqlSafe(statement)).bind(contact).fetch_one(&app.db).await.expect("a count")
 }

@@ -3,16 +3,16 @@
 use futures_util::future::join_all;
 use serde_json::json;
 
-use super::{contact, shown, tag};
+use super::{create_contact, create_tag, shown};
 use crate::plain::deleted;
 use crate::steps::{NOBODY, changes_at_once, listed};
 use crate::support::TestApp;
 
 #[actix_web::test]
-async fn applying_or_removing_a_tag_twice_is_as_once() {
+async fn applying_or_removing_a_tag_again_changes_nothing() {
     let app = TestApp::shared().await;
-    let (vip, new) = (tag(&app.api, "VIP").await, tag(&app.api, "New").await);
-    let ana = contact(&app.api, json!({"name": "Ana", "tagIds": [new]})).await;
+    let (vip, new) = (create_tag(&app.api, "VIP").await, create_tag(&app.api, "New").await);
+    let ana = create_contact(&app.api, json!({"name": "Ana", "tagIds": [new]})).await;
     let path = |tag: i64| format!("/contacts/{ana}/tags/{tag}");
     let tags = async || {
         let shown = shown(&app.api, ana).await;
@@ -39,7 +39,7 @@ async fn applying_or_removing_a_tag_twice_is_as_once() {
     assert_eq!(tags().await, (left, removed), "the second removal changed something");
     assert_eq!(listed(&app.api, &format!("/contacts?tagId={vip}")).await, [0; 0]);
 
-    // Many at once: there is one link, and no requests deadlock. Of a deadlock, one would be refused with 503.
+    // Many requests at once leave one link, and none deadlock: in a deadlock, one would be refused with 503.
     for _ in 0..10 {
         join_all(
             (0..changes_at_once())
@@ -53,12 +53,12 @@ async fn applying_or_removing_a_tag_twice_is_as_once() {
 }
 
 #[actix_web::test]
-async fn contact_and_tag_must_be_the_companys() {
+async fn contact_and_tag_must_belong_to_the_company() {
     let app = TestApp::shared().await;
     let (_, other) = app.another_company().await;
-    let (vip, theirs) = (tag(&app.api, "VIP").await, tag(&other, "VIP").await);
-    let ana = contact(&app.api, json!({"name": "Ana"})).await;
-    let eva = contact(&other, json!({"name": "Eva", "tagIds": [theirs]})).await;
+    let (vip, theirs) = (create_tag(&app.api, "VIP").await, create_tag(&other, "VIP").await);
+    let ana = create_contact(&app.api, json!({"name": "Ana"})).await;
+    let eva = create_contact(&other, json!({"name": "Eva", "tagIds": [theirs]})).await;
     let not_found = app.api.get(&format!("/contacts/{NOBODY}")).await.body;
     let foreign = [(ana, theirs), (eva, vip), (eva, theirs), (ana, NOBODY), (NOBODY, vip), (0, 0), (-1, i64::MAX)];
     let mut paths: Vec<String> =

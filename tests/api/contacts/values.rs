@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use super::{PATH, changed, contact, field, shown};
+use super::{PATH, change_contact, create_contact, create_field, shown};
 use crate::plain::{created, deleted};
 use crate::steps::id;
 use crate::support::TestApp;
@@ -15,9 +15,9 @@ fn values(contact: &Value) -> Vec<(&str, &str)> {
 #[actix_web::test]
 async fn values_are_merged_by_key_and_null_clears() {
     let app = TestApp::shared().await;
-    let size = field(&app.api, "Size", "number", &json!({})).await;
-    field(&app.api, "Note", "textarea", &json!({})).await;
-    field(&app.api, "Colours", "multiselect", &json!({"options": ["Red", "Blue"]})).await;
+    let size = create_field(&app.api, "Size", "number", &json!({})).await;
+    create_field(&app.api, "Note", "textarea", &json!({})).await;
+    create_field(&app.api, "Colours", "multiselect", &json!({"options": ["Red", "Blue"]})).await;
     let body = json!({"name": "Ana", "customFields": [
         {"key": "note", "value": " two\nlines "}, {"key": "size", "value": "42.5"}, {"key": "colours", "value": null},
     ]});
@@ -27,7 +27,7 @@ async fn values_are_merged_by_key_and_null_clears() {
     assert_eq!(made["customFields"][0], sized);
     assert_eq!(values(made), [("size", "42.5"), ("note", "two\nlines")]);
 
-    let put = async |given: Value| changed(&app.api, id(made), json!({"customFields": given})).await;
+    let put = async |given: Value| change_contact(&app.api, id(made), json!({"customFields": given})).await;
     let merged = put(json!([{"key": "colours", "value": "[\"Blue\"]"}, {"key": "note", "value": null}])).await;
     assert_eq!(values(&merged), [("size", "42.5"), ("colours", "[\"Blue\"]")]);
     let last = put(json!([{"key": "size", "value": "1"}, {"key": "size", "value": "2"}])).await;
@@ -47,7 +47,7 @@ async fn values_are_merged_by_key_and_null_clears() {
 async fn a_wrong_value_is_named_with_its_key_and_nothing_is_stored() {
     let app = TestApp::shared().await;
     let (_, other) = app.another_company().await;
-    field(&other, "Theirs", "text", &json!({})).await;
+    create_field(&other, "Theirs", "text", &json!({})).await;
     created(&app.api, "/custom-fields", json!({"name": "On cards", "application": "card", "type": "text"})).await;
     let kinds = [
         ("text", "fine", "a\nb"),
@@ -63,12 +63,12 @@ async fn a_wrong_value_is_named_with_its_key_and_nothing_is_stored() {
     ];
     for (kind, ..) in kinds {
         let options = if kind.ends_with("select") { json!({"options": ["Red", "Blue"]}) } else { json!({}) };
-        field(&app.api, &format!("a {kind}"), kind, &options).await;
+        create_field(&app.api, &format!("a {kind}"), kind, &options).await;
     }
     let all = |pick: fn(&(&'static str, &'static str, &'static str)) -> &'static str| -> Vec<Value> {
         kinds.iter().map(|row| json!({"key": format!("a_{}", row.0), "value": pick(row)})).collect()
     };
-    let good = contact(&app.api, json!({"name": "Good", "customFields": all(|row| row.1)})).await;
+    let good = create_contact(&app.api, json!({"name": "Good", "customFields": all(|row| row.1)})).await;
     let before = shown(&app.api, good).await;
     let keys = kinds.map(|(kind, ..)| format!("a_{kind}"));
     let expected: Vec<(&str, &str)> = keys.iter().zip(kinds).map(|(key, (_, good, _))| (key.as_str(), good)).collect();
@@ -95,19 +95,19 @@ async fn a_wrong_value_is_named_with_its_key_and_nothing_is_stored() {
 #[actix_web::test]
 async fn a_required_field_needs_a_value_at_creation_and_keeps_it() {
     let app = TestApp::shared().await;
-    let old = contact(&app.api, json!({"name": "Old"})).await;
-    field(&app.api, "Size", "number", &json!({"required": true})).await;
-    field(&app.api, "Born", "date", &json!({"required": true})).await;
+    let old = create_contact(&app.api, json!({"name": "Old"})).await;
+    create_field(&app.api, "Size", "number", &json!({"required": true})).await;
+    create_field(&app.api, "Born", "date", &json!({"required": true})).await;
     let refused = app.api.post(PATH, json!({"name": "x", "customFields": [{"key": "size", "value": "1"}]})).await;
     assert_eq!(refused.invalid_fields(), ["customFields"]);
     assert!(refused.body["error"]["message"].as_str().is_some_and(|text| text.contains("`born`")), "{}", refused.body);
     app.api.post(PATH, json!({"name": "x"})).await.error(422, "ERR_API_VALIDATION");
     // A contact that was there before may stay without a value, but not lose one.
-    changed(&app.api, old, json!({"name": "Older"})).await;
+    change_contact(&app.api, old, json!({"name": "Older"})).await;
     let both = json!([{"key": "size", "value": "1"}, {"key": "born", "value": "1990-01-01"}]);
-    changed(&app.api, old, json!({"customFields": both})).await;
+    change_contact(&app.api, old, json!({"customFields": both})).await;
     let cleared = json!({"customFields": [{"key": "size", "value": null}]});
     assert_eq!(app.api.put(&format!("{PATH}/{old}"), cleared).await.invalid_fields(), ["customFields[0].value"]);
-    contact(&app.api, json!({"name": "New", "customFields": both})).await;
+    create_contact(&app.api, json!({"name": "New", "customFields": both})).await;
     app.stop().await;
 }

@@ -4,7 +4,7 @@ use futures_util::future::join_all;
 use reqwest::Method;
 use serde_json::{Value, json};
 
-use super::{PATH, bare, changed, contact, identities, shown, tag, with};
+use super::{PATH, bare, change_contact, create_contact, create_tag, identities, shown, with};
 use crate::plain::{check_created_once, check_foreign, check_refused, check_unique};
 use crate::steps::{NOBODY, assert_timestamp, id, listed};
 use crate::support::{Reply, TestApp};
@@ -28,7 +28,7 @@ fn complete_contact() -> (Value, Value) {
 async fn a_contact_is_created_read_and_changed_field_by_field() {
     let app = TestApp::shared().await;
     let (mut given, kept) = complete_contact();
-    let (vip, new) = (tag(&app.api, "VIP").await, tag(&app.api, "New").await);
+    let (vip, new) = (create_tag(&app.api, "VIP").await, create_tag(&app.api, "New").await);
     given["tagIds"] = json!([new, vip, new]);
     let ignored = json!({"id": 1, "numberCountry": "US", "lastChannel": {"id": 1}, "createdAt": "x", "companyId": 9});
     let reply = app.api.post(PATH, with(given, &ignored)).await;
@@ -44,8 +44,8 @@ async fn a_contact_is_created_read_and_changed_field_by_field() {
 
     // A change to one field, or clearing it, affects no other.
     let mut now = made.clone();
-    let mut step = async |body: Value, expected: Value| {
-        let after = changed(&app.api, id(made), body.clone()).await;
+    let mut check_change = async |body: Value, expected: Value| {
+        let after = change_contact(&app.api, id(made), body.clone()).await;
         let derived = json!({"updatedAt": after["updatedAt"], "identities": identities(&after["number"])});
         let expected = with(now.clone(), &with(expected, &derived));
         assert_eq!(after, expected, "{body}");
@@ -55,36 +55,39 @@ async fn a_contact_is_created_read_and_changed_field_by_field() {
     };
     for field in kept.as_object().expect("an object").keys() {
         match field.as_str() {
-            "name" => step(json!({"name": " Ana "}), json!({"name": "Ana"})).await,
-            "isGroup" => step(json!({"isGroup": false}), json!({"isGroup": false})).await,
-            "marketingOptOut" => step(json!({"marketingOptOut": false}), json!({"marketingOptOut": false})).await,
+            "name" => check_change(json!({"name": " Ana "}), json!({"name": "Ana"})).await,
+            "isGroup" => check_change(json!({"isGroup": false}), json!({"isGroup": false})).await,
+            "marketingOptOut" => {
+                check_change(json!({"marketingOptOut": false}), json!({"marketingOptOut": false})).await
+            }
             "numberCountry" => {}
             "number" => {
                 let (other, country) = ("1-212-555-0123-", json!({"number": "12125550123", "numberCountry": "US"}));
-                step(json!({"number": other}), country).await;
-                step(json!({"number": null}), json!({"number": null, "numberCountry": null})).await;
+                check_change(json!({"number": other}), country).await;
+                check_change(json!({"number": null}), json!({"number": null, "numberCountry": null})).await;
             }
             "cpfCnpj" => {
-                step(json!({"cpfCnpj": "11.222.333/0001-81"}), json!({"cpfCnpj": "11222333000181"})).await;
-                step(json!({"cpfCnpj": null}), json!({"cpfCnpj": null})).await;
+                check_change(json!({"cpfCnpj": "11.222.333/0001-81"}), json!({"cpfCnpj": "11222333000181"})).await;
+                check_change(json!({"cpfCnpj": null}), json!({"cpfCnpj": null})).await;
             }
             "email" => {
-                step(json!({"email": "a@b.example"}), json!({"email": "a@b.example"})).await;
-                step(json!({"email": null}), json!({"email": null})).await;
+                check_change(json!({"email": "a@b.example"}), json!({"email": "a@b.example"})).await;
+                check_change(json!({"email": null}), json!({"email": null})).await;
             }
             "profilePicUrl" => {
-                step(json!({field: " https://b.example/p.png "}), json!({field: "https://b.example/p.png"})).await;
-                step(json!({field: null}), json!({field: null})).await;
+                check_change(json!({field: " https://b.example/p.png "}), json!({field: "https://b.example/p.png"}))
+                    .await;
+                check_change(json!({field: null}), json!({field: null})).await;
             }
             text => {
-                step(json!({text: " other "}), json!({text: "other"})).await;
-                step(json!({text: null}), json!({text: null})).await;
+                check_change(json!({text: " other "}), json!({text: "other"})).await;
+                check_change(json!({text: null}), json!({text: null})).await;
             }
         }
     }
-    step(json!({"tagIds": [vip]}), json!({"tags": [tags[0]]})).await;
-    step(json!({"tagIds": []}), json!({"tags": []})).await;
-    step(json!({"unknown": 1, "numberCountry": "PT", "lastChannel": null}), json!({})).await;
+    check_change(json!({"tagIds": [vip]}), json!({"tags": [tags[0]]})).await;
+    check_change(json!({"tagIds": []}), json!({"tags": []})).await;
+    check_change(json!({"unknown": 1, "numberCountry": "PT", "lastChannel": null}), json!({})).await;
     assert_eq!(now, with(bare(&now, "Ana"), &json!({})), "a cleared field still has its value");
     app.stop().await;
 }
@@ -103,7 +106,7 @@ async fn a_contact_needs_a_name_or_a_number() {
         assert_eq!(numbered["name"], numbered["number"]);
         assert_eq!(numbered["numberCountry"], "PT");
         // The name stays, so the contact may lose its number.
-        let cleared = changed(&app.api, id(numbered), json!({"number": null})).await;
+        let cleared = change_contact(&app.api, id(numbered), json!({"number": null})).await;
         assert_eq!((&cleared["name"], &cleared["number"]), (&numbered["name"], &Value::Null));
     }
     check_refused(
@@ -126,7 +129,7 @@ async fn a_contact_needs_a_name_or_a_number() {
 #[actix_web::test]
 async fn invalid_values_are_refused_field_by_field() {
     let app = TestApp::shared().await;
-    let ana = contact(&app.api, json!({"name": "Ana"})).await;
+    let ana = create_contact(&app.api, json!({"name": "Ana"})).await;
     let (given, _) = complete_contact();
     let texts: Vec<&str> = given.as_object().expect("an object").keys().map(String::as_str).collect();
     let wrong =
@@ -187,9 +190,9 @@ async fn invalid_values_are_refused_field_by_field() {
 }
 
 #[actix_web::test]
-async fn a_wrong_custom_value_is_named_with_every_other_field() {
+async fn a_wrong_custom_value_is_named_along_with_every_other_wrong_field() {
     let app = TestApp::shared().await;
-    let ana = contact(&app.api, json!({"name": "Ana"})).await;
+    let ana = create_contact(&app.api, json!({"name": "Ana"})).await;
     for (name, required) in [("Size", false), ("Age", true)] {
         let field = json!({"name": name, "application": "contact", "type": "number", "required": required});
         app.api.post("/custom-fields", field).await.data(201);
@@ -211,9 +214,9 @@ async fn a_number_belongs_to_one_contact_of_a_company() {
     let app = TestApp::shared().await;
     let (_, other) = app.another_company().await;
     let number = json!({"number": "5511900000001"});
-    let ana = contact(&app.api, number.clone()).await;
-    contact(&other, number.clone()).await;
-    let ben = contact(&app.api, json!({"number": "5511900000002", "email": "a@b.example"})).await;
+    let ana = create_contact(&app.api, number.clone()).await;
+    create_contact(&other, number.clone()).await;
+    let ben = create_contact(&app.api, json!({"number": "5511900000002", "email": "a@b.example"})).await;
     let taken = json!({"field": "number", "id": ana});
     let same = json!({"name": "Else", "number": "+55 11 90000-0001"});
     assert_eq!(app.api.post(PATH, same.clone()).await.error(409, "ERR_API_CONFLICT"), &taken);
@@ -221,10 +224,10 @@ async fn a_number_belongs_to_one_contact_of_a_company() {
     assert_eq!(refused.error(409, "ERR_API_CONFLICT"), &taken);
     assert_eq!(shown(&app.api, ben).await["name"], "5511900000002", "the refused change was stored in part");
     // E-mails and codes are not unique; a number that was given up is free.
-    contact(&app.api, json!({"name": "Else", "email": "a@b.example"})).await;
-    changed(&app.api, ana, json!({"number": "5511900000001", "name": "Ana"})).await;
-    changed(&app.api, ana, json!({"number": null})).await;
-    changed(&app.api, ben, same).await;
+    create_contact(&app.api, json!({"name": "Else", "email": "a@b.example"})).await;
+    change_contact(&app.api, ana, json!({"number": "5511900000001", "name": "Ana"})).await;
+    change_contact(&app.api, ana, json!({"number": null})).await;
+    change_contact(&app.api, ben, same).await;
     check_unique(&app, PATH, &json!({"number": "5511900000009"}), "number").await;
     app.stop().await;
 }
@@ -234,7 +237,7 @@ async fn fifty_contacts_cannot_all_change_to_one_number() {
     let app = TestApp::shared().await;
     let mut ids = Vec::new();
     for index in 0..50 {
-        ids.push(contact(&app.api, json!({"name": format!("{index}")})).await);
+        ids.push(create_contact(&app.api, json!({"name": format!("{index}")})).await);
     }
     let number = json!({"number": "5511900000001"});
     let change = async |id| app.api.put_while_busy(&format!("{PATH}/{id}"), &number).await;
@@ -249,14 +252,14 @@ async fn fifty_contacts_cannot_all_change_to_one_number() {
 #[actix_web::test]
 async fn contacts_are_created_once_and_belong_to_one_company() {
     let app = TestApp::shared().await;
-    let ana = contact(&app.api, json!({"name": "Ana"})).await;
+    let ana = create_contact(&app.api, json!({"name": "Ana"})).await;
     check_created_once(&app, PATH, &json!({"name": "Once"}), &json!({"name": "Twice"})).await;
     check_foreign(&app, PATH, ana, &json!({"name": "Stolen"})).await;
     // A change with an idempotency key happens once as well.
     let path = format!("{PATH}/{ana}");
     let change = async || Reply::of(app.api.keyed(Method::PUT, &path, "change", r#"{"name": "Anna"}"#)).await;
     let first = change().await;
-    changed(&app.api, ana, json!({"name": "Later"})).await;
+    change_contact(&app.api, ana, json!({"name": "Later"})).await;
     let again = change().await;
     assert_eq!((again.is_replay(), &again.body), (true, &first.body));
     assert_eq!(shown(&app.api, ana).await["name"], "Later");
@@ -264,11 +267,11 @@ async fn contacts_are_created_once_and_belong_to_one_company() {
 }
 
 #[actix_web::test]
-async fn the_tags_of_a_contact_must_be_of_its_company() {
+async fn the_tags_of_a_contact_must_belong_to_its_company() {
     let app = TestApp::shared().await;
     let (_, other) = app.another_company().await;
-    let (vip, foreign) = (tag(&app.api, "VIP").await, tag(&other, "VIP").await);
-    let ana = contact(&app.api, json!({"name": "Ana", "tagIds": [vip]})).await;
+    let (vip, foreign) = (create_tag(&app.api, "VIP").await, create_tag(&other, "VIP").await);
+    let ana = create_contact(&app.api, json!({"name": "Ana", "tagIds": [vip]})).await;
     let before = shown(&app.api, ana).await;
     for absent in [foreign, NOBODY, 0, -1, i64::MAX] {
         let body = json!({"name": "x", "tagIds": [vip, absent]});

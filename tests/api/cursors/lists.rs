@@ -1,22 +1,22 @@
-//! Every list of the API, except those of the panel.
+//! Reads every list of the API by cursor, except those of the panel.
 
 use futures_util::future::join_all;
 use hotline_persistence::tables::channels::{self, ChannelRow, ChannelSettings};
 use reqwest::Method;
 use serde_json::{Value, json};
 
-use super::{List, by};
+use super::{List, field_text};
 use crate::steps::id;
 use crate::support::{Receiver, TestApp, eventually, keys};
 
-/// Contacts that are added to a contact list.
+/// How many contacts there are to be added to a contact list.
 const POOL: usize = 30;
 
 /// A time far in the future.
 const LATER: &str = "2099-01-31T12:00:00.000Z";
 
-/// The page that embeds the webchat.
-const PAGE: &str = "https://shop.example";
+/// The origin of the website that embeds the webchat.
+const ORIGIN: &str = "https://shop.example";
 
 /// The operations that this file tests.
 pub const LISTS: [&str; 33] = [
@@ -70,7 +70,7 @@ fn named(number: usize) -> Value {
 }
 
 #[actix_web::test]
-async fn plain_resources() {
+async fn lists_of_plain_resources_are_read_by_cursor_while_they_change() {
     let app = TestApp::shared().await;
     let api = &app.api;
     let category = id(api.post("/wrapup-categories", json!({"name": "Outcomes"})).await.data(201));
@@ -135,7 +135,7 @@ fn user(number: usize) -> Value {
 }
 
 #[actix_web::test]
-async fn people_and_queues() {
+async fn lists_of_users_and_of_a_queue_are_read_by_cursor_while_they_change() {
     let app = TestApp::shared().await;
     let (api, sales) = (&app.api, app.company.sales);
     let category = id(api.post("/wrapup-categories", json!({"name": "Outcomes"})).await.data(201));
@@ -143,7 +143,7 @@ async fn people_and_queues() {
         List::plain(api, "listUsers", "/users", user).read_with(&["search=some"]),
         List::plain(api, "listUserMetrics", "/users", |number| user(number + 1000))
             .at("/users/metrics")
-            .known_by(|row| by(row, "user_id")),
+            .known_by(|row| field_text(row, "user_id")),
         List::of(api, "listQueueUsers", format!("/queues/{sales}/users"))
             .adds(move |number| {
                 let mut body = user(number + 2000);
@@ -163,7 +163,7 @@ async fn people_and_queues() {
 }
 
 #[actix_web::test]
-async fn contacts_and_their_lists() {
+async fn all_contacts_and_those_of_a_list_are_read_by_cursor_while_they_change() {
     let app = TestApp::shared().await;
     let api = &app.api;
     let tag = id(api.post("/tags", json!({"name": "Tagged"})).await.data(201));
@@ -201,7 +201,7 @@ async fn contacts_and_their_lists() {
 }
 
 #[actix_web::test]
-async fn tickets_and_messages() {
+async fn lists_of_tickets_and_messages_are_read_by_cursor_while_they_change() {
     let app = TestApp::shared().await;
     let (api, phone) = (&app.api, app.company.phone);
     let send = move |number: usize| {
@@ -244,11 +244,11 @@ async fn tickets_and_messages() {
 }
 
 #[actix_web::test]
-async fn messages_of_a_webchat() {
+async fn lists_of_webchat_messages_are_read_by_cursor_while_they_change() {
     let app = TestApp::shared().await;
     let api = &app.api;
     let allow = |_: &mut ChannelRow, settings: &mut ChannelSettings| -> Result<(), hotline_persistence::Error> {
-        settings.allowed_origins = vec![PAGE.to_owned()];
+        settings.allowed_origins = vec![ORIGIN.to_owned()];
         Ok(())
     };
     let channel = channels::update(&app.db, &keys(), app.company.id, app.company.webchat, allow)
@@ -262,7 +262,7 @@ async fn messages_of_a_webchat() {
         api.post("/webchat/sessions", json!({"channelId": app.company.webchat, "visitor": {"name": "V"}})).await;
     let token = opened.data(201)["token"].as_str().expect("a token").to_owned();
     let visitor =
-        move |method: Method, path: &str| api.anonymous(method, path).bearer_auth(&token).header("origin", PAGE);
+        move |method: Method, path: &str| api.anonymous(method, path).bearer_auth(&token).header("origin", ORIGIN);
     let visitor_messages = format!("/webchat/{}/messages", channel.public_key);
     let visitor_path = visitor_messages.clone();
     let lists = vec![
@@ -278,7 +278,7 @@ async fn messages_of_a_webchat() {
 }
 
 #[actix_web::test]
-async fn cards() {
+async fn lists_of_cards_are_read_by_cursor_while_they_change() {
     let app = TestApp::shared().await;
     let api = &app.api;
     let board = id(api.post("/crm/boards", json!({"name": "Sales"})).await.data(201));
@@ -333,7 +333,7 @@ async fn a_cursor_reads_a_list_by_id_while_its_positions_change() {
 }
 
 #[actix_web::test]
-async fn schedules_and_campaigns() {
+async fn lists_of_schedules_and_campaigns_are_read_by_cursor_while_they_change() {
     let app = TestApp::shared().await;
     let (api, phone) = (&app.api, app.company.phone);
     let contacts = join_all((0..12).map(|number| {
@@ -364,14 +364,14 @@ async fn schedules_and_campaigns() {
             .adds(move |number| (Method::POST, "/campaigns".to_owned(), campaign(number)))
             .removes(|id| (Method::DELETE, format!("/campaigns/{id}"), Value::Null))
             .read_with(&["status=scheduled"]),
-        List::of(api, "listCampaignRecipients", recipients.clone()).known_by(|row| by(&row["contact"], "id")),
+        List::of(api, "listCampaignRecipients", recipients.clone()).known_by(|row| field_text(&row["contact"], "id")),
     ];
     check(lists, &["listSchedules", "listCampaigns", "listCampaignRecipients"]).await;
     app.stop().await;
 }
 
 #[actix_web::test]
-async fn webhooks_and_their_deliveries() {
+async fn lists_of_webhooks_and_their_deliveries_are_read_by_cursor_while_they_change() {
     let app = TestApp::shared().await;
     let (api, receiver) = (&app.api, Receiver::start().await);
     let webhook = id(api.post("/webhooks", json!({"url": receiver.url()})).await.data(201));
@@ -384,7 +384,7 @@ async fn webhooks_and_their_deliveries() {
     let lists = vec![
         List::of(api, "listWebhookDeliveries", deliveries.clone())
             .adds(|number| (Method::POST, "/contacts".to_owned(), named(number)))
-            .known_by(|row| by(row, "eventId"))
+            .known_by(|row| field_text(row, "eventId"))
             .read_with(&["createdFrom=2000-01-01T00:00:00Z"]),
         // They are inactive, so that nothing is sent to them. A company has at most twenty.
         List::plain(api, "listWebhooks", "/webhooks", |_| json!({"url": "https://hooks.example/", "active": false}))

@@ -11,9 +11,9 @@ use serde_json::{Value, json};
 use crate::support::{Api, Reply};
 
 /// The fewest rows a list has before it is read; a page has [`PER_PAGE`].
-const ROWS: usize = 8;
+const ROWS_MIN: usize = 8;
 const PER_PAGE: usize = 3;
-/// Additions and removals during one read of a list. Without removals, each page must add fewer rows than it reads.
+/// Additions and removals during one read of a list, of which at most two follow a page.
 const CHANGES_MAX: usize = 6;
 
 /// A request: its method, its path and its body.
@@ -27,11 +27,11 @@ struct List<'a> {
     /// Its operation in the API document.
     operation: &'static str,
     path: String,
-    /// Queries to read it with, besides none.
+    /// Queries to read it with, besides the empty one.
     queries: Vec<String>,
     /// What identifies a row.
     key: fn(&Value) -> String,
-    /// A request of someone who may read and change the list.
+    /// Starts a request of someone who may read and change the list.
     ask: Ask<'a>,
     /// Adds the row of this number.
     add: Option<Box<dyn Fn(usize) -> Request + 'a>>,
@@ -43,7 +43,7 @@ struct List<'a> {
     random: u64,
 }
 
-fn by(row: &Value, name: &str) -> String {
+fn field_text(row: &Value, name: &str) -> String {
     row[name].to_string()
 }
 
@@ -57,7 +57,7 @@ impl<'a> List<'a> {
             operation.bytes().fold(0x9e37_79b9_u64, |seed, byte| seed.wrapping_mul(31).wrapping_add(u64::from(byte)));
         println!("{operation}: seed {random}");
         let (path, ask) = (path.into(), Box::new(ask));
-        let key = |row: &Value| by(row, "id");
+        let key = |row: &Value| field_text(row, "id");
         Self { operation, path, queries: Vec::new(), key, ask, add: None, remove: None, added: 0, random }
     }
 
@@ -66,7 +66,7 @@ impl<'a> List<'a> {
         Self::new(operation, path, |method, path| api.request(method, path))
     }
 
-    /// The list of a noun that is created and deleted at its own path.
+    /// The list of records that are created and deleted at its own path.
     fn plain(api: &'a Api, operation: &'static str, path: &'static str, body: fn(usize) -> Value) -> Self {
         Self::of(api, operation, path)
             .adds(move |number| (Method::POST, path.to_owned(), body(number)))
@@ -136,7 +136,7 @@ impl<'a> List<'a> {
             request = request.json(&body);
         }
         let reply = Reply::of(request).await;
-        // Some records cannot be deleted, and some nouns have a limit.
+        // Some records cannot be deleted, and the number of some is limited.
         assert!(
             reply.status.is_success() || reply.status == 409,
             "{method} {path} {body}: {} {}",
@@ -171,13 +171,13 @@ impl<'a> List<'a> {
         for query in &queries {
             for order in ["order=asc", "order=desc"] {
                 let query = if query.is_empty() { order.to_owned() } else { format!("{query}&{order}") };
-                while self.add.is_some() && self.all(&query).await.len() < ROWS {
+                while self.add.is_some() && self.all(&query).await.len() < ROWS_MIN {
                     self.add().await;
                 }
                 self.check_read(&query).await;
             }
         }
-        self.check_refused().await;
+        self.check_refused_cursors().await;
         self.operation
     }
 
@@ -205,17 +205,17 @@ impl<'a> List<'a> {
         }
         let after: BTreeSet<String> = self.all(query).await.into_iter().collect();
         let each: BTreeSet<&String> = seen.iter().collect();
-        assert_eq!(each.len(), seen.len(), "{}?{query}: a row came twice: {seen:?}", self.path);
+        assert_eq!(each.len(), seen.len(), "{}?{query}: a row was read twice: {seen:?}", self.path);
         let stayed = before.iter().filter(|key| after.contains(*key));
         let missed: Vec<&String> = stayed.filter(|key| !each.contains(key)).collect();
-        assert!(missed.is_empty(), "{}?{query}: {missed:?} of {before:?} did not come: {seen:?}", self.path);
+        assert!(missed.is_empty(), "{}?{query}: {missed:?} of {before:?} were not read: {seen:?}", self.path);
         let numbers: Vec<i64> = seen.iter().filter_map(|key| key.parse().ok()).collect();
         let is_sorted = numbers.is_sorted_by(|a, b| if query.ends_with("desc") { a > b } else { a < b });
-        assert!(is_sorted, "{}?{query} is not by id: {seen:?}", self.path);
+        assert!(is_sorted, "{}?{query} is not sorted by id: {seen:?}", self.path);
     }
 
     /// A cursor continues the list it was given for, and no other.
-    async fn check_refused(&self) {
+    async fn check_refused_cursors(&self) {
         let (_, meta) = self.page("", "perPage=1&cursor=").await;
         let cursor = meta["nextCursor"].as_str().expect("a cursor").to_owned();
         let other = if cursor.starts_with('A') { 'B' } else { 'A' };

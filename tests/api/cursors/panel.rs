@@ -33,8 +33,8 @@ async fn lists_of_people_are_read_by_cursor_while_they_change() {
     let templates = (0..9).map(|number| plain(&format!("t{}", number / 2), ["en_US", "pt_BR"][number % 2], "Hello"));
     provider.has_templates(&phone.account, templates.collect());
     for _ in 0..7 {
-        let mut again = Person::nobody(&app);
-        let reply = again.sign_in("root@example.com", json!({})).await;
+        let mut session = Person::nobody(&app);
+        let reply = session.sign_in("root@example.com", json!({})).await;
         assert_eq!(reply.data(200)["state"], "open");
     }
     let root = &root;
@@ -65,7 +65,7 @@ async fn lists_of_people_are_read_by_cursor_while_they_change() {
         List::new("listChannels", "/channels", in_company).adds(|number| {
             (Method::POST, "/channels".to_owned(), json!({"name": format!("Some {number}"), "type": "webchat"}))
         }),
-        List::new("listChannelTemplates", phone.templates(), in_company)
+        List::new("listChannelTemplates", phone.templates_path(), in_company)
             .known_by(|row| format!("{} {}", row["name"], row["language"])),
         List::new("listAuditLog", "/audit-log", in_company)
             .adds(move |number| token(number + 100))
@@ -80,7 +80,7 @@ async fn lists_of_people_are_read_by_cursor_while_they_change() {
     let mut checked = Vec::new();
     for list in lists {
         checked.push(list.check().await);
-        // So many requests exceed the rate limit of one minute.
+        // The requests for several lists would exceed the rate limit of one minute.
         clock::advance(Duration::from_secs(60));
     }
     checked.sort_unstable();

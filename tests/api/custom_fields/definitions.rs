@@ -8,7 +8,7 @@ use hotline_persistence::tables::custom_fields::{Application, CustomField, Custo
 use reqwest::Method;
 use serde_json::{Value, json};
 
-use super::{PATH, TYPES, at, changed, choice, field, value};
+use super::{PATH, TYPES, check_change, create_choice_field, create_field, insert_value, path_of};
 use crate::plain::{check_created_once, check_foreign, check_refused, deleted};
 use crate::steps::{assert_timestamp, id, listed};
 use crate::support::{TestApp, until_blocked};
@@ -27,7 +27,7 @@ async fn a_field_is_created_read_changed_and_deleted() {
     });
     assert_eq!(reply.body, json!({"data": expected}));
     let first = id(created);
-    assert_eq!(app.api.get(&at(first)).await.data(200), created);
+    assert_eq!(app.api.get(&path_of(first)).await.data(200), created);
 
     // `key` and `id` cannot be set: they are ignored.
     let complete = json!({
@@ -45,27 +45,27 @@ async fn a_field_is_created_read_changed_and_deleted() {
         })
     );
     let last = app.api.post(PATH, json!({"name": "Last", "application": "contact", "type": "date"})).await;
-    assert_eq!(last.data(201)["position"], 8, "at the end by default");
+    assert_eq!(last.data(201)["position"], 8, "a field is not placed last by default");
     let card = app.api.post(PATH, json!({"name": "Color", "application": "card", "type": "date"})).await;
     assert_eq!((&card.data(201)["key"], &card.data(201)["position"]), (&json!("color"), &json!(1)));
 
     let api = &app.api;
-    changed(api, first, json!({"name": "Size"}), json!({"name": "Size"})).await;
-    changed(api, first, json!({"required": true}), json!({"required": true})).await;
-    changed(api, first, json!({"position": 0}), json!({"position": 0})).await;
-    changed(api, first, json!({}), json!({})).await;
+    check_change(api, first, json!({"name": "Size"}), json!({"name": "Size"})).await;
+    check_change(api, first, json!({"required": true}), json!({"required": true})).await;
+    check_change(api, first, json!({"position": 0}), json!({"position": 0})).await;
+    check_change(api, first, json!({}), json!({})).await;
     // Key and application are fixed: a body may repeat them, but not change them.
-    changed(api, first, json!({"key": "cor_nao_obvia", "application": "contact"}), json!({})).await;
-    let other = api.put(&at(first), json!({"key": "other", "application": "card"})).await;
+    check_change(api, first, json!({"key": "cor_nao_obvia", "application": "contact"}), json!({})).await;
+    let other = api.put(&path_of(first), json!({"key": "other", "application": "card"})).await;
     assert_eq!(other.invalid_fields(), ["application", "key"]);
     // A field can be sent back as it was read.
-    let unchanged = app.api.get(&at(first)).await;
-    changed(api, first, unchanged.data(200).clone(), json!({})).await;
+    let unchanged = app.api.get(&path_of(first)).await;
+    check_change(api, first, unchanged.data(200).clone(), json!({})).await;
 
-    deleted(api, &at(first)).await;
-    api.get(&at(first)).await.error(404, "ERR_API_NOT_FOUND");
-    api.put(&at(first), json!({"name": "x"})).await.error(404, "ERR_API_NOT_FOUND");
-    api.delete(&at(first)).await.error(404, "ERR_API_NOT_FOUND");
+    deleted(api, &path_of(first)).await;
+    api.get(&path_of(first)).await.error(404, "ERR_API_NOT_FOUND");
+    api.put(&path_of(first), json!({"name": "x"})).await.error(404, "ERR_API_NOT_FOUND");
+    api.delete(&path_of(first)).await.error(404, "ERR_API_NOT_FOUND");
     assert_eq!(listed(api, PATH).await.len(), 3);
     app.stop().await;
 }
@@ -120,8 +120,8 @@ async fn each_invalid_field_of_a_definition_is_reported() {
     }
     check_refused(&app, Method::POST, PATH, bodies).await;
 
-    let size = field(&app.api, "Size", "contact").await;
-    let color = choice(&app.api, "select", &["Red"]).await;
+    let size = create_field(&app.api, "Size", "contact").await;
+    let color = create_choice_field(&app.api, "select", &["Red"]).await;
     let bodies = vec![
         (
             json!({"name": null, "type": null, "options": null, "required": null, "position": null}),
@@ -131,15 +131,15 @@ async fn each_invalid_field_of_a_definition_is_reported() {
         (json!({"type": "select"}), &["options"]),
         (json!({"type": "multiselect", "options": []}), &["options"]),
     ];
-    check_refused(&app, Method::PUT, &at(size), bodies).await;
+    check_refused(&app, Method::PUT, &path_of(size), bodies).await;
     let bodies = vec![
         (json!({"options": []}), &["options"][..]),
         (json!({"type": "text", "options": ["Red"]}), &["options"]),
         (json!({"options": ["Red", "Red"]}), &["options"]),
     ];
-    check_refused(&app, Method::PUT, &at(color), bodies).await;
+    check_refused(&app, Method::PUT, &path_of(color), bodies).await;
     let all = json!(many[..200]);
-    changed(&app.api, color, json!({"options": all}), json!({"options": all})).await;
+    check_change(&app.api, color, json!({"options": all}), json!({"options": all})).await;
     app.stop().await;
 }
 
@@ -147,13 +147,13 @@ async fn each_invalid_field_of_a_definition_is_reported() {
 async fn a_type_changes_with_its_options_while_there_are_no_values() {
     let app = TestApp::shared().await;
     let api = &app.api;
-    let size = field(api, "Size", "contact").await;
+    let size = create_field(api, "Size", "contact").await;
     let select = json!({"type": "select", "options": ["S", "M"]});
-    changed(api, size, select.clone(), select).await;
-    changed(api, size, json!({"type": "multiselect"}), json!({"type": "multiselect"})).await;
-    changed(api, size, json!({"options": ["L"]}), json!({"options": ["L"]})).await;
-    changed(api, size, json!({"type": "number"}), json!({"type": "number", "options": []})).await;
-    changed(api, size, json!({"type": "text", "options": []}), json!({"type": "text"})).await;
+    check_change(api, size, select.clone(), select).await;
+    check_change(api, size, json!({"type": "multiselect"}), json!({"type": "multiselect"})).await;
+    check_change(api, size, json!({"options": ["L"]}), json!({"options": ["L"]})).await;
+    check_change(api, size, json!({"type": "number"}), json!({"type": "number", "options": []})).await;
+    check_change(api, size, json!({"type": "text", "options": []}), json!({"type": "text"})).await;
     app.stop().await;
 }
 
@@ -163,38 +163,39 @@ async fn values_prevent_changes_of_the_type_and_of_the_options_they_use() {
     let api = &app.api;
     let (one, two) = (app.contact("5511900000001").await, app.contact("5511900000002").await);
     let conflict = async |field: i64, body: Value, state: &str| {
-        let before = api.get(&at(field)).await;
-        let reply = api.put(&at(field), body).await;
+        let before = api.get(&path_of(field)).await;
+        let reply = api.put(&path_of(field), body).await;
         let details = reply.error(409, "ERR_API_CONFLICT");
         assert_eq!((&details["state"], &details["by"][0]["type"]), (&json!(state), &json!("contact")));
-        assert_eq!(api.get(&at(field)).await.data(200), before.data(200));
+        assert_eq!(api.get(&path_of(field)).await.data(200), before.data(200));
     };
     let type_stays = "the custom field has values, so its type cannot change";
     let options_stay = "the custom field has values that are not among these options";
 
-    let size = field(api, "Size", "contact").await;
-    value(&app, one, size, "42").await;
+    let size = create_field(api, "Size", "contact").await;
+    insert_value(&app, one, size, "42").await;
     conflict(size, json!({"type": "number", "name": "New"}), type_stays).await;
     conflict(size, json!({"type": "select", "options": ["42"]}), type_stays).await;
-    changed(api, size, json!({"type": "text", "name": "New"}), json!({"name": "New"})).await;
+    check_change(api, size, json!({"type": "text", "name": "New"}), json!({"name": "New"})).await;
 
-    let color = choice(api, "select", &["Red", "Blue", "Green"]).await;
-    value(&app, one, color, "Red").await;
-    value(&app, two, color, "Blue").await;
+    let color = create_choice_field(api, "select", &["Red", "Blue", "Green"]).await;
+    insert_value(&app, one, color, "Red").await;
+    insert_value(&app, two, color, "Blue").await;
     conflict(color, json!({"options": ["Red", "Green"], "required": true}), options_stay).await;
     conflict(color, json!({"type": "multiselect"}), type_stays).await;
-    changed(api, color, json!({"options": ["Blue", "New", "Red"]}), json!({"options": ["Blue", "New", "Red"]})).await;
+    check_change(api, color, json!({"options": ["Blue", "New", "Red"]}), json!({"options": ["Blue", "New", "Red"]}))
+        .await;
 
-    let many = choice(api, "multiselect", &["Red", "Blue", "Gr\"een"]).await;
-    value(&app, one, many, r#"["Red", "Gr\"een"]"#).await;
-    value(&app, two, many, "[]").await;
+    let many = create_choice_field(api, "multiselect", &["Red", "Blue", "Gr\"een"]).await;
+    insert_value(&app, one, many, r#"["Red", "Gr\"een"]"#).await;
+    insert_value(&app, two, many, "[]").await;
     conflict(many, json!({"options": ["Red", "Blue"]}), options_stay).await;
-    changed(api, many, json!({"options": ["Red", "Gr\"een"]}), json!({"options": ["Red", "Gr\"een"]})).await;
+    check_change(api, many, json!({"options": ["Red", "Gr\"een"]}), json!({"options": ["Red", "Gr\"een"]})).await;
 
     // Without the values everything may change.
     let values = sqlx::query("delete from contact_custom_field_values where company_id = $1").bind(app.company.id);
     values.execute(&app.db).await.expect("deleted");
-    changed(api, many, json!({"type": "date"}), json!({"type": "date", "options": []})).await;
+    check_change(api, many, json!({"type": "date"}), json!({"type": "date", "options": []})).await;
     app.stop().await;
 }
 
@@ -202,7 +203,7 @@ async fn values_prevent_changes_of_the_type_and_of_the_options_they_use() {
 async fn a_type_never_changes_while_a_value_is_being_written() {
     let app = TestApp::shared().await;
     let contact = app.contact("5511900000001").await;
-    let size = field(&app.api, "Size", "contact").await;
+    let size = create_field(&app.api, "Size", "contact").await;
     // The first writer locks the field without writing a value, so the type may change once it has committed.
     for has_value in [false, true] {
         let mut writer = app.db.begin().await.expect("a transaction");
@@ -211,7 +212,7 @@ async fn a_type_never_changes_while_a_value_is_being_written() {
         let api = app.api.clone();
         let kind = if has_value { "date" } else { "number" };
         // The service gives up a statement that waits for five seconds; the change is then made again.
-        let change = tokio::spawn(async move { api.put_while_busy(&at(size), &json!({"type": kind})).await });
+        let change = tokio::spawn(async move { api.put_while_busy(&path_of(size), &json!({"type": kind})).await });
         until_blocked(1, &mut writer, &app.db).await;
         if has_value {
             sqlx::query("insert into contact_custom_field_values values ($1, $2, $3, '42')")
@@ -226,7 +227,7 @@ async fn a_type_never_changes_while_a_value_is_being_written() {
         let reply = change.await.expect("an answer");
         assert_eq!(reply.status.as_u16(), if has_value { 409 } else { 200 }, "{}", reply.body);
     }
-    assert_eq!(app.api.get(&at(size)).await.data(200)["type"], "number");
+    assert_eq!(app.api.get(&path_of(size)).await.data(200)["type"], "number");
     app.stop().await;
 }
 
@@ -248,9 +249,9 @@ async fn a_key_is_derived_from_the_name_and_never_changes() {
     assert_eq!(key(&"é".repeat(200), "contact").await, format!("{}_2", "e".repeat(58)));
 
     let first = listed(&app.api, &format!("{PATH}?application=contact")).await[0];
-    changed(&app.api, first, json!({"name": "Other"}), json!({"name": "Other"})).await;
+    check_change(&app.api, first, json!({"name": "Other"}), json!({"name": "Other"})).await;
     assert_eq!(key("Shoe size", "contact").await, "shoe_size_3", "a renamed field keeps its key");
-    deleted(&app.api, &at(first)).await;
+    deleted(&app.api, &path_of(first)).await;
     assert_eq!(key("Shoe size", "contact").await, "shoe_size");
     let (_, other) = app.another_company().await;
     let foreign = other.post(PATH, json!({"name": "Shoe size", "application": "contact", "type": "text"})).await;
@@ -275,7 +276,7 @@ async fn fields_created_at_once_with_one_name_have_different_keys_and_positions(
 #[actix_web::test]
 async fn fields_are_created_once_and_belong_to_one_company() {
     let app = TestApp::shared().await;
-    let size = field(&app.api, "Size", "contact").await;
+    let size = create_field(&app.api, "Size", "contact").await;
     let once = json!({"name": "Once", "application": "contact", "type": "text"});
     check_created_once(&app, PATH, &once, &json!({"name": "Once", "application": "card", "type": "text"})).await;
     check_foreign(&app, PATH, size, &json!({"name": "Stolen"})).await;

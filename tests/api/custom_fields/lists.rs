@@ -8,7 +8,7 @@ use hotline_persistence::tables::custom_fields::{Application, CustomField};
 use reqwest::Method;
 use serde_json::{Value, json};
 
-use super::{PATH, at, field, value};
+use super::{PATH, create_field, insert_value, path_of};
 use crate::check_list::check_list;
 use crate::plain::{check_refused, check_searches, deleted};
 use crate::steps::{NOBODY, id, ids, listed};
@@ -20,7 +20,7 @@ async fn fields_are_listed_by_position_and_found() {
     let mut named = HashMap::new();
     for (name, application) in [("100% Size", "card"), ("x", "card"), ("Situação", "contact"), ("Shoe size", "contact")]
     {
-        named.insert(name, field(&app.api, name, application).await);
+        named.insert(name, create_field(&app.api, name, application).await);
     }
     let mut all: Vec<i64> = named.values().copied().collect();
     all.sort_unstable();
@@ -60,15 +60,15 @@ async fn fields_are_listed_by_position_and_found() {
 }
 
 #[actix_web::test]
-async fn an_order_names_every_field_of_its_application_once() {
+async fn an_order_must_name_every_field_of_its_application_once() {
     let app = TestApp::shared().await;
     let api = &app.api;
     let (_, other) = app.another_company().await;
-    let theirs = field(&other, "Theirs", "contact").await;
-    let card = field(api, "Card", "card").await;
+    let theirs = create_field(&other, "Theirs", "contact").await;
+    let card = create_field(api, "Card", "card").await;
     let mut fields = Vec::new();
     for name in ["a", "b", "c"] {
-        fields.push(field(api, name, "contact").await);
+        fields.push(create_field(api, name, "contact").await);
     }
     let [a, b, c] = fields[..] else { panic!("three fields") };
     let order =
@@ -98,9 +98,9 @@ async fn an_order_names_every_field_of_its_application_once() {
     let positions: Vec<&Value> = ordered.iter().map(|field| &field["position"]).collect();
     assert_eq!(positions, [1, 2, 3]);
     for field in ordered {
-        assert_eq!(api.get(&at(id(field))).await.data(200), field);
+        assert_eq!(api.get(&path_of(id(field))).await.data(200), field);
     }
-    assert_eq!(api.get(&at(card)).await.data(200)["position"], 1);
+    assert_eq!(api.get(&path_of(card)).await.data(200)["position"], 1);
     assert_eq!(
         listed(api, &format!("{PATH}?application=contact")).await,
         [c, a, b],
@@ -110,7 +110,7 @@ async fn an_order_names_every_field_of_its_application_once() {
     // Contacts show their values in this order.
     let contact = app.contact("5511900000001").await;
     for field in [a, b, c] {
-        value(&app, contact, field, "x").await;
+        insert_value(&app, contact, field, "x").await;
     }
     let shown = api.get(&format!("/contacts/{contact}")).await;
     let shown: Vec<&Value> =
@@ -120,11 +120,11 @@ async fn an_order_names_every_field_of_its_application_once() {
 }
 
 #[actix_web::test]
-async fn orders_and_new_fields_at_once_leave_one_of_the_orders() {
+async fn concurrent_orders_and_new_fields_leave_one_of_the_orders() {
     let app = TestApp::shared().await;
     let mut fields = Vec::new();
     for name in ["a", "b", "c", "d"] {
-        fields.push(field(&app.api, name, "card").await);
+        fields.push(create_field(&app.api, name, "card").await);
     }
     let orders: Vec<Vec<i64>> = (0..4)
         .map(|turn| {
@@ -134,7 +134,7 @@ async fn orders_and_new_fields_at_once_leave_one_of_the_orders() {
         })
         .collect();
     let mut replies = Vec::new();
-    // Four at once, so that none waits for a connection: each is made, and no requests deadlock.
+    // Four at once, so that none waits for a connection: each succeeds, and none deadlock.
     for _ in 0..5 {
         let order_all = orders.iter().map(async |order| {
             (order, app.api.put("/custom-fields/order", json!({"application": "card", "orderedIds": order})).await)
@@ -146,9 +146,9 @@ async fn orders_and_new_fields_at_once_leave_one_of_the_orders() {
     }
     let left = table::all_of::<CustomField>(&app.db, app.company.id, Application::Card).await.expect("fields");
     let left: Vec<i64> = left.iter().map(|field| field.id.0).collect();
-    assert!(orders.contains(&left), "{left:?} is nobody's order");
+    assert!(orders.contains(&left), "{left:?} is none of the orders");
 
-    // A field that is added meanwhile makes an order incomplete: it is refused, and never half applied.
+    // A field that is added meanwhile makes an order incomplete, which is then refused and never half applied.
     let new = json!({"name": "New", "application": "card", "type": "text"});
     let order = json!({"application": "card", "orderedIds": fields});
     let (made, ordered) = tokio::join!(app.api.post(PATH, new), app.api.put("/custom-fields/order", order));
@@ -180,10 +180,11 @@ async fn more_fields_than_a_page_are_ordered_in_one_answer() {
 async fn a_deleted_field_takes_its_values_with_it_and_no_others() {
     let app = TestApp::shared().await;
     let contact = app.contact("5511900000001").await;
-    let (size, color) = (field(&app.api, "Size", "contact").await, field(&app.api, "Color", "contact").await);
-    value(&app, contact, size, "42").await;
-    value(&app, contact, color, "red").await;
-    deleted(&app.api, &at(size)).await;
+    let (size, color) =
+        (create_field(&app.api, "Size", "contact").await, create_field(&app.api, "Color", "contact").await);
+    insert_value(&app, contact, size, "42").await;
+    insert_value(&app, contact, color, "red").await;
+    deleted(&app.api, &path_of(size)).await;
     let shown = app.api.get(&format!("/contacts/{contact}")).await;
     assert_eq!(
         shown.data(200)["customFields"],

@@ -14,21 +14,21 @@ const PATH: &str = "/custom-fields";
 const TYPES: [&str; 11] =
     ["text", "textarea", "number", "boolean", "date", "datetime", "email", "url", "phone", "select", "multiselect"];
 
-async fn field(api: &Api, name: &str, application: &str) -> i64 {
+async fn create_field(api: &Api, name: &str, application: &str) -> i64 {
     created(api, PATH, json!({"name": name, "application": application, "type": "text"})).await
 }
 
-async fn choice(api: &Api, kind: &str, options: &[&str]) -> i64 {
+async fn create_choice_field(api: &Api, kind: &str, options: &[&str]) -> i64 {
     let body = json!({"name": "Choice", "application": "contact", "type": kind, "options": options});
     created(api, PATH, body).await
 }
 
-fn at(field: i64) -> String {
+fn path_of(field: i64) -> String {
     format!("{PATH}/{field}")
 }
 
 /// Inserts a contact's value of a field.
-async fn value(app: &TestApp, contact: ContactId, field: i64, value: &str) {
+async fn insert_value(app: &TestApp, contact: ContactId, field: i64, value: &str) {
     sqlx::query("insert into contact_custom_field_values values ($1, $2, $3, $4)")
         .bind(app.company.id)
         .bind(contact)
@@ -40,10 +40,10 @@ async fn value(app: &TestApp, contact: ContactId, field: i64, value: &str) {
 }
 
 /// Changes a field, and asserts that only the fields of `different` and `updatedAt` have changed.
-async fn changed(api: &Api, field: i64, body: Value, different: Value) {
-    let before = api.get(&at(field)).await;
+async fn check_change(api: &Api, field: i64, body: Value, different: Value) {
+    let before = api.get(&path_of(field)).await;
     let mut expected = before.data(200).clone();
-    let reply = api.put(&at(field), body.clone()).await;
+    let reply = api.put(&path_of(field), body.clone()).await;
     let after = reply.data(200);
     for (name, value) in different.as_object().expect("an object") {
         expected[name] = value.clone();
@@ -51,5 +51,5 @@ async fn changed(api: &Api, field: i64, body: Value, different: Value) {
     expected["updatedAt"] = after["updatedAt"].clone();
     assert!(after["updatedAt"].as_str() >= before.data(200)["updatedAt"].as_str());
     assert_eq!(after, &expected, "{body}");
-    assert_eq!(api.get(&at(field)).await.data(200), after);
+    assert_eq!(api.get(&path_of(field)).await.data(200), after);
 }

@@ -47,8 +47,8 @@ async fn records(api: &Api, lists: impl Iterator<Item = (&str, &str)>) -> Record
     shown
 }
 
-/// The fields that differ, with their old values, except `updatedAt` and the `ignored` ones.
-fn changed(before: &Value, now: &Value, ignored: &[&str]) -> Map<String, Value> {
+/// The old values of the fields that differ, except `updatedAt` and the `ignored` ones.
+fn old_values(before: &Value, now: &Value, ignored: &[&str]) -> Map<String, Value> {
     let before = before.as_object().expect("an object");
     let differs = before.iter().filter(|(field, value)| {
         *field != "updatedAt" && !ignored.contains(&field.as_str()) && now.get(field.as_str()) != Some(value)
@@ -82,14 +82,14 @@ impl World {
                 by["type"].is_string() && by.get("id").is_some() && by.get("name").is_some(),
                 "{operation}: {event}"
             );
-            let is_by = match kind {
+            let author = match kind {
                 "message.received" => "contact",
                 "ticket.opened" if event["data"]["creationSource"] == "contact" => "contact",
                 "message.sent" | "message.delivered" | "message.read" | "message.failed" => "system",
                 _ => "integration",
             };
-            assert_eq!(by["type"], is_by, "{operation}: {event}");
-            assert!(is_by == "system" || by["id"].is_i64() && by["name"].is_string(), "{operation}: {event}");
+            assert_eq!(by["type"], author, "{operation}: {event}");
+            assert!(author == "system" || by["id"].is_i64() && by["name"].is_string(), "{operation}: {event}");
         }
         for (noun, _, ignored) in NOUNS {
             let of_noun = |records: &Records| -> BTreeSet<i64> {
@@ -109,7 +109,7 @@ impl World {
                         }
                     }
                 }
-                let changed = changed(before, new, ignored);
+                let changed = old_values(before, new, ignored);
                 assert_eq!(previous, changed, "{name}: the old values of what changed");
                 if let Some(last) = events.last() {
                     if ["contact", "card"].contains(&noun) {
@@ -121,8 +121,8 @@ impl World {
                 }
                 let is_only_moved = types == ["card.moved"];
                 if noun != "message" && noun != "ticket" {
-                    let is_dated = before["updatedAt"] != new["updatedAt"];
-                    assert_eq!(is_dated, !changed.is_empty() || is_only_moved, "{name}: updatedAt");
+                    let has_new_updated_at = before["updatedAt"] != new["updatedAt"];
+                    assert_eq!(has_new_updated_at, !changed.is_empty() || is_only_moved, "{name}: updatedAt");
                 }
                 assert!(
                     !changed.is_empty() || is_only_moved || types.iter().all(|kind| *kind == "ticket.read"),
@@ -132,7 +132,7 @@ impl World {
         }
         for (key, before) in &self.without_events {
             if let Some(new) = now.without_events.get(key) {
-                let has_changed = !changed(before, new, &[]).is_empty();
+                let has_changed = !old_values(before, new, &[]).is_empty();
                 assert_eq!(has_changed, before["updatedAt"] != new["updatedAt"], "{operation}: {key:?} {before} {new}");
             }
         }
@@ -179,7 +179,7 @@ impl World {
 }
 
 #[actix_web::test]
-async fn each_change_is_an_event_with_old_values_and_author_and_a_repeated_one_is_none() {
+async fn each_change_is_an_event_with_old_values_and_author_and_a_repeated_request_is_none() {
     let app = TestApp::shared().await;
     let company = &app.company;
     let world = &mut World::of(&app.api, &app.db, app.company.id).await;
@@ -230,10 +230,10 @@ async fn each_change_is_an_event_with_old_values_and_author_and_a_repeated_one_i
     world.post(&at("close"), json!({"wrapupTypeId": company.solved}), &["ticket.closed"]).await;
 
     // Sales.
-    let list = |path: &'static str, name: &str| (path, json!({"name": name}));
+    let label = |path: &'static str, name: &str| (path, json!({"name": name}));
     let mut labels = Vec::new();
     for (path, body) in
-        [list("/crm/statuses", "Waiting"), list("/crm/businesses", "Roofs"), list("/crm/origins", "Fair")]
+        [label("/crm/statuses", "Waiting"), label("/crm/businesses", "Roofs"), label("/crm/origins", "Fair")]
     {
         labels.push(format!("{path}/{}", world.post(path, body, &[]).await["id"]));
     }

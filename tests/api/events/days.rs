@@ -10,18 +10,18 @@ use super::{after, ids, newest};
 use crate::support::service::TestOptions;
 use crate::support::{Company, OwnApp, TestDatabase, empty_folder, eventually};
 
-/// Creates the days from this time on that are missing.
+/// Creates the missing partitions, one for each day from this time on.
 pub async fn create_partitions(db: &PgPool, from: DateTime<Utc>) {
     eventually("the days are there", || async { is_done(events::create_partitions(db, from).await) }).await;
 }
 
-/// Drops the days that ended before this time.
+/// Drops the partitions of the days that ended before this time.
 pub async fn drop_expired(db: &PgPool, before: DateTime<Utc>) {
     eventually("the days are dropped", || async { is_done(events::drop_expired(db, before).await) }).await;
 }
 
-/// Whether a change of the days is made. One that has waited too long for its lock, which a statement of the service
-/// may hold, is to be repeated, as the service does. Any other error fails the test.
+/// Whether a change of the partitions succeeded. One that has waited too long for its lock, which a statement of the
+/// service may hold, is to be repeated, as in the service. Any other error fails the test.
 fn is_done(change: hotline_persistence::Result<()>) -> bool {
     match change {
         Ok(()) => true,
@@ -43,7 +43,7 @@ async fn expired_days_are_dropped_and_readers_continue_with_the_rest() {
     assert!(last >= 3);
     let days_ago = |days| Utc::now() - TimeDelta::days(days);
     create_partitions(db, days_ago(40)).await;
-    // They are there already.
+    // All of them exist already.
     create_partitions(db, days_ago(40)).await;
     // The first event is of an old day.
     let moved = sqlx::query("update events set created_at = $2 where company_id = $1 and first_id = 1");
@@ -51,12 +51,12 @@ async fn expired_days_are_dropped_and_readers_continue_with_the_rest() {
     assert_eq!(moved.rows_affected(), 1);
     let all: Vec<i64> = (1..=last).collect();
     assert_eq!(ids(&after(&app.api, 0).await), all, "an event is missing, or out of order");
-    // Nothing is as old.
+    // No event is that old.
     drop_expired(db, days_ago(45)).await;
     assert_eq!(ids(&after(&app.api, 0).await), all);
     drop_expired(db, days_ago(30)).await;
     assert_eq!(ids(&after(&app.api, 0).await), (2..=last).collect::<Vec<_>>());
-    // Nothing is left.
+    // No older day is left.
     drop_expired(db, days_ago(30)).await;
     // A reader whose last event is no longer kept learns that they have missed some.
     let meta = async |query: &str| app.api.get(&format!("/events?limit=1&{query}")).await.body["meta"].clone();
@@ -80,7 +80,7 @@ async fn expired_days_are_dropped_and_readers_continue_with_the_rest() {
 }
 
 #[actix_web::test]
-async fn expired_days_are_dropped_also_while_the_audit_log_is_locked() {
+async fn expired_days_are_dropped_even_while_the_audit_log_is_locked() {
     let database = TestDatabase::migrated().await;
     let db = database.db.clone();
     let company = Company::create(&db, "Acme").await;
@@ -113,7 +113,7 @@ async fn events_are_found_after_the_clock_was_ahead() {
     let after = After { id: LoggedEventId::new(last - 1), since: ahead };
     let page = events::read(db, company, after, &[], ReadLimits { events: 10, bytes: 1 << 20 }).await.expect("a page");
     assert_eq!(page.events.iter().map(|event| event.id.0).collect::<Vec<_>>(), [last]);
-    // An event is never dated before the one before it.
+    // An event is never dated earlier than the one before it.
     let found = events::find(db, company, LoggedEventId::new(last), ahead).await.expect("an answer");
     assert_eq!(found.map(|event| event.id.0), Some(last));
     let none = events::find(db, company, LoggedEventId::new(last + 1), ahead).await.expect("an answer");

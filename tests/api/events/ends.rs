@@ -1,4 +1,4 @@
-//! A reader who may no longer read events loses open streams and held answers at once.
+//! A reader who may no longer read events loses open streams, and answers held until there is an event, at once.
 
 use std::time::Instant;
 
@@ -26,14 +26,14 @@ const CHANGES: [(&str, &str, u16); 7] = [
 /// ended at once sends one more, up to fifteen seconds later, before it notices that its reader has lost access.
 async fn assert_ends(stream: &mut Reader, comments_max: u64, what: &str) {
     let mut comments = 0;
-    while let Some(block) = stream.block().await {
+    while let Some(block) = stream.next_block().await {
         assert!(block.starts_with(':'), "{what}: {block}");
         comments += 1;
         assert!(comments <= comments_max, "{what}: the stream was still open fifteen seconds later");
     }
 }
 
-/// As [`assert_ends`], for the rest of a stream that may have events.
+/// Like [`assert_ends`], for the rest of a stream that may still send events.
 async fn assert_rest_ends(
     mut pieces: impl Stream<Item = reqwest::Result<bytes::Bytes>> + Unpin,
     comments_max: u64,

@@ -1,4 +1,4 @@
-//! The limit of a company's streams and held answers, and readers who are too slow.
+//! The limit of a company's streams and answers held until there is an event, and readers who are too slow.
 
 use std::time::{Duration, Instant};
 
@@ -27,7 +27,7 @@ async fn streams_and_held_answers_of_a_company_are_limited_and_one_that_ends_mak
     let last = newest(&app.api).await;
     let open = (1..READERS_PER_COMPANY_MAX).map(|_| Reader::open(&app.api, "", Some(last)));
     let mut streams = join_all(open).await;
-    // An answer is held for thirty seconds, so it is the last of the readers.
+    // An answer is held for at most thirty seconds, so it is requested last.
     let held = tokio::spawn({
         let api = app.api.clone();
         async move { api.get(&format!("/events?after={last}&wait=30")).await }
@@ -51,11 +51,11 @@ async fn streams_and_held_answers_of_a_company_are_limited_and_one_that_ends_mak
     check_refused(&app.api.get("/events/stream").await);
     drop(streams.pop());
     // A closed connection is noticed when something is sent on it.
-    let is_free = || async {
+    let has_room = || async {
         app.api.post("/contacts", json!({"name": "Ana"})).await.data(201);
         app.api.get(&format!("/events?after={last}&wait=30")).await.status == 200
     };
-    eventually("a stream that was left makes room", is_free).await;
+    eventually("a closed stream makes room", has_room).await;
     drop((streams, theirs));
     app.stop().await;
 }
@@ -65,7 +65,7 @@ fn complete_event_ids(answer: &[u8]) -> Vec<i64> {
     let text = String::from_utf8_lossy(answer);
     let (head, body) = text.split_once("\r\n\r\n").expect("a head");
     assert!(head.starts_with("HTTP/1.1 200 "), "{head}");
-    // Sizes of chunks and chunks alternate; JSON of one line contains no `\r\n`.
+    // Chunk sizes and chunks alternate; one-line JSON contains no `\r\n`.
     let body: String = body.split("\r\n").skip(1).step_by(2).collect();
     let Some((blocks, _)) = body.rsplit_once("\n\n") else { return Vec::new() };
     let events = blocks.split("\n\n").filter_map(|block| {
@@ -123,7 +123,7 @@ async fn a_stream_that_begins_at_the_end_receives_events_at_once_however_far_ano
     let comments_max = comments_due(opened);
     let (mut received, mut comments) = (Vec::<Value>::new(), 0);
     while received.len() < 2 {
-        let block = new.block().await.expect("the stream has not ended");
+        let block = new.next_block().await.expect("the stream has not ended");
         match block.lines().find_map(|line| line.strip_prefix("data: ")) {
             Some(event) => received.push(serde_json::from_str(event).expect("JSON")),
             // A stream that only the clock wakes sends a comment before it looks for events.
@@ -139,7 +139,7 @@ async fn a_stream_that_begins_at_the_end_receives_events_at_once_however_far_ano
     app.api.post("/contacts", json!({"name": "Clara"})).await.data(201);
     assert_eq!(ids(&another.take(3).await), [last + 1, last + 2, last + 3]);
     assert_eq!(ids(&new.take(1).await), [last + 3]);
-    // That reader is sent what happens once its stream has begun.
+    // The reader beyond the end is sent what happens after its stream has begun.
     let received = tokio::spawn(async move { beyond.next().await.expect("an event") });
     eventually("it is sent an event", || async {
         app.api.post("/contacts", json!({"name": "Eva"})).await.data(201);
@@ -153,7 +153,7 @@ async fn a_stream_that_begins_at_the_end_receives_events_at_once_however_far_ano
 }
 
 #[actix_web::test]
-async fn a_stream_that_lags_shows_the_queue_that_is_newer_than_the_stream() {
+async fn a_stream_that_lags_shows_a_queue_that_was_created_after_it_began() {
     /// Longer than what is sent at once.
     const TAIL_BYTES: usize = 256 << 10;
     let app = OwnApp::start().await;
@@ -172,7 +172,7 @@ async fn a_stream_that_lags_shows_the_queue_that_is_newer_than_the_stream() {
     let (mut answer, mut piece) = (Vec::new(), vec![0; 64 << 10]);
     let shown = loop {
         let count = slow.read(&mut piece).await.expect("more is sent");
-        assert!(count > 0, "the ticket's event does not come");
+        assert!(count > 0, "the stream ended before the ticket's event");
         answer.extend_from_slice(&piece[..count]);
         let tail = String::from_utf8_lossy(&answer[answer.len().saturating_sub(TAIL_BYTES)..]).into_owned();
         let event = tail.split_once("event: ticket.opened\ndata: ").and_then(|(_, rest)| rest.split_once("\n\n"));
@@ -186,8 +186,8 @@ async fn a_stream_that_lags_shows_the_queue_that_is_newer_than_the_stream() {
     app.stop().await;
 }
 
-/// The ids of so many events after this one, and the reader. A reader that a busy machine delays until it is cut off
-/// continues from its last event.
+/// Reads `count` events after this one; returns their ids and the reader. A reader that a busy machine delays until it
+/// is cut off continues from its last event.
 async fn take_all(api: &Api, after: i64, count: usize) -> (Vec<i64>, Reader) {
     let mut taken: Vec<i64> = Vec::new();
     loop {
@@ -216,15 +216,15 @@ async fn a_reader_who_reads_nothing_is_cut_off_and_continues_after_the_last_id_t
     assert!(all.is_sorted_by(|one, next| one + 1 == *next), "the quick reader missed an event");
     eventually("the slow one is cut off", || async { metrics.events.open() == 1 }).await;
 
-    // What was in transit, up to the end of the connection, be it an error or not.
+    // What was in transit, up to the end of the connection, whether or not that is an error.
     let mut answer = Vec::new();
     drop(slow.read_to_end(&mut answer).await);
     let read = complete_event_ids(&answer);
     assert!(read.len() < CONTACTS, "the slow reader was not cut off");
     assert_eq!(read, all[..read.len()], "the slow reader did not get each event once, in order");
     let last = read.last().copied().unwrap_or(begin);
-    let (rest, back) = take_all(&app.api, last, CONTACTS - read.len()).await;
+    let (rest, resumed) = take_all(&app.api, last, CONTACTS - read.len()).await;
     assert_eq!(rest, all[read.len()..], "the reader did not continue after its last event");
-    drop((quick, back));
+    drop((quick, resumed));
     app.stop().await;
 }

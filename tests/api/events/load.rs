@@ -11,7 +11,7 @@ use crate::support::{OwnApp, Reader};
 
 const STREAMS: usize = 5_000;
 
-/// Both ends of each stream are in this process.
+/// Open files: both ends of each stream are in this process.
 const FILES: u64 = 2 * STREAMS as u64 + 1_000;
 
 /// Longest time from the answer to a change until the last of a company's readers has it, while all companies change
@@ -25,11 +25,11 @@ async fn five_thousand_streams_receive_the_events_of_their_own_company_only() {
     assert!(hard >= FILES, "the system must allow {FILES} open files");
     setrlimit(Resource::RLIMIT_NOFILE, hard, hard).expect("the limit is raised");
     let app = OwnApp::start().await;
-    let each = READERS_PER_COMPANY_MAX;
+    let per_company = READERS_PER_COMPANY_MAX;
     let mut companies = Vec::new();
-    for _ in 0..STREAMS / each {
+    for _ in 0..STREAMS / per_company {
         let (_, api) = app.another_company().await;
-        let streams = join_all((0..each).map(|_| Reader::open(&api, "", None))).await;
+        let streams = join_all((0..per_company).map(|_| Reader::open(&api, "", None))).await;
         companies.push((api, streams));
     }
     let metrics = app.service.app.metrics.clone();

@@ -6,7 +6,7 @@ use serde_json::json;
 
 use super::stream::create_contact;
 use super::{ids, newest, types};
-use crate::members::{beside, owner_of};
+use crate::members::{owner_of, start_second_service};
 use crate::support::metrics::ScrapedMetrics;
 use crate::support::service::TestOptions;
 use crate::support::{Api, OwnApp, Reader, eventually};
@@ -15,7 +15,7 @@ use crate::support::{Api, OwnApp, Reader, eventually};
 async fn a_company_that_moves_ends_its_streams_and_held_answers_and_no_reader_misses_an_event() {
     let options = TestOptions { member: true, metrics: true, ..TestOptions::default() };
     let app = OwnApp::start_with(options.clone()).await;
-    let (second, _folder) = beside(&app, &options).await;
+    let (second, _folder) = start_second_service(&app, &options).await;
     let apis = [app.api.clone(), Api::new(second.address, &app.company.key)];
     let owner = owner_of(app.company.id, [&app.service, &second]);
     let mut readers = Vec::new();

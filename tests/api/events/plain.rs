@@ -80,7 +80,7 @@ async fn each_change_of_a_card_is_an_event() {
     assert!(events_since(api, &mut last).await.is_empty(), "a board has an event");
     let made = api.post("/crm/cards", json!({"boardId": board, "name": "Roof"})).await.data(201).clone();
     let path = format!("/crm/cards/{}", made["id"]);
-    let mut check = async |kind: &str, shown: Option<&Value>, previous: Value| {
+    let mut check_event = async |kind: &str, shown: Option<&Value>, previous: Value| {
         let events = events_since(api, &mut last).await;
         assert_eq!(types(&events), [kind]);
         let shown = match shown {
@@ -89,40 +89,45 @@ async fn each_change_of_a_card_is_an_event() {
         };
         assert_eq!((&events[0]["data"], &events[0]["previous"]), (&shown, &previous), "{kind}");
     };
-    check("card.created", Some(&made), Value::Null).await;
+    check_event("card.created", Some(&made), Value::Null).await;
     let changed = api.put(&path, json!({"name": "Roof of the school"})).await.data(200).clone();
-    check("card.updated", Some(&changed), json!({"name": "Roof"})).await;
+    check_event("card.updated", Some(&changed), json!({"name": "Roof"})).await;
     let line = json!({"name": "Panel", "unitPrice": 12.5, "quantity": 2});
     let line = api.post(&format!("{path}/products"), line).await.data(201)["id"].clone();
-    check("card.updated", None, json!({"products": [], "productsTotal": 0})).await;
+    check_event("card.updated", None, json!({"products": [], "productsTotal": 0})).await;
     api.put(&format!("{path}/products/{line}"), json!({"quantity": 4})).await.data(200);
     let was = json!([{"id": line, "productId": null, "name": "Panel", "sku": null, "quantity": 2, "unitPrice": 12.5,
         "totalPrice": 25}]);
-    check("card.updated", None, json!({"products": was, "productsTotal": 25})).await;
+    check_event("card.updated", None, json!({"products": was, "productsTotal": 25})).await;
     let moved = json!({"crmBoardListId": lists[1]["id"]});
     let moved = api.post(&format!("{path}/move"), moved).await.data(200).clone();
     let first = json!({"id": lists[0]["id"], "name": lists[0]["label"]});
-    check("card.moved", Some(&moved), json!({"list": first})).await;
+    check_event("card.moved", Some(&moved), json!({"list": first})).await;
     // A move among the cards of its stage changes only a card's place.
     let other = json!({"boardId": board, "crmBoardListId": lists[1]["id"], "name": "Other"});
     let other = api.post("/crm/cards", other).await.data(201).clone();
-    check("card.created", Some(&other), Value::Null).await;
+    check_event("card.created", Some(&other), Value::Null).await;
     let down = json!({"crmBoardListId": lists[1]["id"]});
     let down = api.post(&format!("{path}/move"), down).await.data(200).clone();
-    check("card.moved", Some(&down), Value::Null).await;
+    check_event("card.moved", Some(&down), Value::Null).await;
     let up = json!({"crmBoardListId": lists[1]["id"], "position": 0});
     let up = api.post(&format!("{path}/move"), up).await.data(200).clone();
-    check("card.moved", Some(&up), Value::Null).await;
+    check_event("card.moved", Some(&up), Value::Null).await;
     let won = api.post(&format!("{path}/win"), json!({"statusReason": "Best price"})).await.data(200).clone();
     let second = json!({"id": lists[1]["id"], "name": lists[1]["label"]});
-    check("card.won", Some(&won), json!({"won": false, "wonDate": null, "statusReason": null, "list": second})).await;
-    let open = api.post(&format!("{path}/reopen"), json!({})).await.data(200).clone();
-    check("card.reopened", Some(&open), json!({"won": true, "wonDate": won["wonDate"], "statusReason": "Best price"}))
+    check_event("card.won", Some(&won), json!({"won": false, "wonDate": null, "statusReason": null, "list": second}))
         .await;
+    let open = api.post(&format!("{path}/reopen"), json!({})).await.data(200).clone();
+    check_event(
+        "card.reopened",
+        Some(&open),
+        json!({"won": true, "wonDate": won["wonDate"], "statusReason": "Best price"}),
+    )
+    .await;
     let lost = api.post(&format!("{path}/lose"), json!({"statusReason": "Too late"})).await.data(200).clone();
-    check("card.lost", Some(&lost), json!({"lost": false, "lostDate": null, "statusReason": null})).await;
+    check_event("card.lost", Some(&lost), json!({"lost": false, "lostDate": null, "statusReason": null})).await;
     assert_eq!(api.delete(&path).await.status, 204);
-    check("card.deleted", Some(&lost), Value::Null).await;
+    check_event("card.deleted", Some(&lost), Value::Null).await;
     assert_eq!(api.delete(&path).await.status, 404);
     assert!(after(api, last).await.is_empty());
     app.stop().await;

@@ -1,4 +1,4 @@
-//! A reader that continues from the last id misses no event and gets none twice, beside concurrent writers.
+//! A reader that continues from the last id misses no event and gets none twice, while others write.
 
 use futures_util::future::join_all;
 use serde_json::json;

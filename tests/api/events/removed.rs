@@ -1,4 +1,5 @@
-//! Deletions that change many other records: from the answer on no reader sees the old state, and each has one event.
+//! Deletions that change many other records: from the answer on no reader sees the old state, and each changed
+//! record has one event.
 
 use std::collections::BTreeMap;
 
@@ -29,7 +30,7 @@ async fn wait_for_cascades(app: &TestApp) {
     .await;
 }
 
-/// The events of a type, by the record that each is of.
+/// The events of a type, by the id of their record.
 fn by_record(events: &[Value], kind: &str) -> BTreeMap<i64, Vec<Value>> {
     let mut found: BTreeMap<i64, Vec<Value>> = BTreeMap::new();
     for event in events.iter().filter(|event| event["type"] == kind) {
@@ -43,7 +44,7 @@ fn id(record: &Value) -> i64 {
 }
 
 #[actix_web::test]
-async fn a_tag_of_many_is_gone_at_once_and_each_contact_has_one_event() {
+async fn a_deleted_tag_of_many_contacts_is_gone_at_once_and_each_contact_has_one_event() {
     let app = TestApp::shared().await;
     let api = &app.api;
     let tag = id(api.post("/tags", json!({"name": "VIP"})).await.data(201));
@@ -113,7 +114,7 @@ async fn a_tag_of_many_is_gone_at_once_and_each_contact_has_one_event() {
     app.stop().await;
 }
 
-/// A board, and cards of it with these fields.
+/// Creates a board, and [`CARDS`] cards on it with these fields.
 async fn create_cards(app: &TestApp, fields: &Value) -> Vec<Value> {
     let board = id(app.api.post("/crm/boards", json!({"name": "Sales"})).await.data(201));
     let mut cards = Vec::new();
@@ -127,7 +128,7 @@ async fn create_cards(app: &TestApp, fields: &Value) -> Vec<Value> {
 }
 
 #[actix_web::test]
-async fn a_user_with_many_cards_is_gone_at_once_and_each_card_has_one_event() {
+async fn a_deleted_user_with_many_cards_is_gone_at_once_and_each_card_has_one_event() {
     let app = TestApp::shared().await;
     let api = &app.api;
     let (ana, ben) = (app.company.ana.0, app.company.ben.0);
@@ -171,7 +172,7 @@ async fn a_user_with_many_cards_is_gone_at_once_and_each_card_has_one_event() {
 }
 
 #[actix_web::test]
-async fn a_contact_on_many_cards_leaves_each_with_one_event_and_its_schedules_fail_with_its_name() {
+async fn a_deleted_contact_leaves_each_of_its_many_cards_with_one_event_and_its_schedules_fail_with_its_name() {
     let app = TestApp::shared().await;
     let api = &app.api;
     let contact = api.post("/contacts", json!({"name": "Maria", "number": "5511987654321"})).await.data(201).clone();

@@ -46,12 +46,12 @@ impl ReplayedRecords {
             }
             ("ticket", verb) => {
                 if verb == "read" {
-                    let unread = |message: &Value| {
+                    let is_unread = |message: &Value| {
                         message["ticketId"] == data["id"]
                             && message["direction"] == "inbound"
                             && message["readAt"].is_null()
                     };
-                    for message in self.messages.values_mut().filter(|message| unread(message)) {
+                    for message in self.messages.values_mut().filter(|message| is_unread(message)) {
                         message["readAt"] = event["createdAt"].clone();
                     }
                 }
@@ -223,7 +223,7 @@ async fn events_replayed_from_the_first_give_the_records_the_api_shows() {
     let schedule =
         json!({"contactId": contact, "channelId": app.company.phone, "body": "last", "sendAt": "2099-01-31T12:00:00Z"});
     app.api.post("/schedules", schedule).await.data(201);
-    // Work that continues after an answer, such as naming a contact, ends first.
+    // First, work that continues after an answer, such as naming a contact, has to end.
     eventually("the log is flushed", || async {
         let log = &app.service.app.engine.store().log;
         log.flushed() == log.appended()
@@ -249,7 +249,7 @@ async fn events_replayed_from_the_first_give_the_records_the_api_shows() {
     // The event of an inbound message contains its ticket and contact.
     let messages = shown("/messages").await;
     for (id, message) in &mut replayed.messages {
-        // No event is dated before the previous one, so the event of a reading may be later than the reading.
+        // No event is dated before the previous one, so the event of a read may be dated later than the read itself.
         let (known_at, read_at) = (message["readAt"].clone(), &messages[id]["readAt"]);
         if message["direction"] == "inbound" && read_at.as_str().is_some_and(|at| known_at.as_str() > Some(at)) {
             message["readAt"] = read_at.clone();
@@ -260,15 +260,15 @@ async fn events_replayed_from_the_first_give_the_records_the_api_shows() {
     assert_same("schedule", &replayed.schedules, &shown("/schedules").await, &["contact"]);
     for (id, session) in &replayed.sessions {
         let now = app.api.get(&format!("/webchat/sessions/{}", id.trim_matches('"'))).await.data(200).clone();
-        let moved = ["contact", "lastSeenAt", "ticketId"];
-        assert_eq!(without_fields(session, &moved), without_fields(&now, &moved));
+        let ignored = ["contact", "lastSeenAt", "ticketId"];
+        assert_eq!(without_fields(session, &ignored), without_fields(&now, &ignored));
     }
     assert!(!replayed.sessions.is_empty());
     app.stop().await;
 }
 
 #[actix_web::test]
-async fn the_log_is_whole_after_a_history_without_deletions() {
+async fn the_log_is_complete_after_a_history_without_deletions() {
     let app = TestApp::shared().await;
     let (session, _) = app.session("visitor").await;
     for number in 0..5 {

@@ -1,4 +1,4 @@
-//! A stream that resumes beside one that stays open: both share what was read, but not what was removed since.
+//! A stream that resumes while another stays open: both share what was read, but not what was removed since.
 
 use hotline_persistence::ContactId;
 use hotline_persistence::tables::erasures;

@@ -35,8 +35,8 @@ async fn the_last_event_of_each_message_campaign_and_channel_is_what_the_api_sho
     let all = contacts(app, 6).await;
     let everybody = list(api, &all).await;
 
-    // One campaign completes, after a pause and with one message refused; another is canceled. Until then the answers
-    // are held, so that neither is over before its next command.
+    // One campaign completes, after a pause and with one message refused; another is canceled. The provider's
+    // answers are held until then, so that neither is over before its next command.
     office.provider.next("2301", [Answer::refuse(400, 131_026, "Message undeliverable").held()]);
     office.provider.always("2301", Answer::Accept.held());
     let mut body = fast(everybody, good.0, "hello");
@@ -71,7 +71,7 @@ async fn the_last_event_of_each_message_campaign_and_channel_is_what_the_api_sho
     })
     .await;
     for status in [ChannelStatus::Disconnected, ChannelStatus::Connected, ChannelStatus::Disconnected] {
-        // As `hotline channel` changes one.
+        // As the command `hotline channel` does.
         let change = |row: &mut ChannelRow, _: &mut ChannelSettings| {
             row.status = status;
             Ok::<_, Error>(())
@@ -101,7 +101,7 @@ async fn the_last_event_of_each_message_campaign_and_channel_is_what_the_api_sho
     assert!(["sent", "failed", "queued"].iter().all(|status| statuses.contains(*status)), "{statuses:?}");
     for (noun, path) in [("message", "/messages"), ("campaign", "/campaigns"), ("channel", "/channels")] {
         let mut shown = api.all(path).await;
-        // A channel that was never connected has no events: the company's own has no credentials.
+        // A channel that was never connected has no events: the company's own channel has no credentials.
         shown.retain(|record| noun != "channel" || record["id"] != app.company.phone.0);
         let of_noun = last_data.keys().filter(|(of, _)| *of == noun).count();
         assert_eq!(of_noun, shown.len(), "the events and the list have different {noun}s");

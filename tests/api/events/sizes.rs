@@ -85,14 +85,14 @@ async fn events_beyond_the_limit_are_not_loaded_but_one_always_is() {
     let statement = "select id from messages where company_id = $1 order by id";
     let notes: Vec<MessageId> = sqlx::query_scalar(statement).bind(company).fetch_all(&app.db).await.expect("ids");
     for (bytes, count) in [(1, 1), (NOTE_BYTES, 1), (NOTE_BYTES + 1, 2), (NOTE_BYTES * NOTES, NOTES)] {
-        let (rows, are_all) = messages::find_within(db(), company, &notes, bytes).await.expect("messages");
-        assert_eq!((rows.len(), are_all), (count, count == NOTES), "{bytes} bytes");
-        assert!(rows.iter().map(|row| row.id).eq(notes[..count].iter().copied()), "the first ones");
+        let (rows, is_complete) = messages::find_within(db(), company, &notes, bytes).await.expect("messages");
+        assert_eq!((rows.len(), is_complete), (count, count == NOTES), "{bytes} bytes");
+        assert!(rows.iter().map(|row| row.id).eq(notes[..count].iter().copied()), "not the first notes");
     }
     // An id that is given twice counts twice. An id without a message does not count.
     let repeated = [notes[0], MessageId::new(1), notes[0], notes[1]];
-    let (rows, are_all) = messages::find_within(db(), company, &repeated, NOTE_BYTES + 1).await.expect("messages");
-    assert_eq!((rows.len(), are_all), (2, false));
+    let (rows, is_complete) = messages::find_within(db(), company, &repeated, NOTE_BYTES + 1).await.expect("messages");
+    assert_eq!((rows.len(), is_complete), (2, false));
 
     // Each contact is one event. A row of the log may have several events, and is always read completely.
     let long = "x".repeat(7_900);
@@ -102,9 +102,9 @@ async fn events_beyond_the_limit_are_not_loaded_but_one_always_is() {
     while has_more {
         let read =
             events::read(db(), company, after, &[], ReadLimits { events: 1_000, bytes: 1 }).await.expect("events");
-        assert!(!read.events.is_empty(), "at least one");
+        assert!(!read.events.is_empty(), "a read returned no event");
         seen += read.events.len();
-        assert!(read.events.len() < NOTES + 40, "not all at once");
+        assert!(read.events.len() < NOTES + 40, "one read returned all events");
         (after, has_more) = (read.next, read.has_more);
     }
     assert_eq!(seen, NOTES + 40);

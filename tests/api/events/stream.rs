@@ -1,4 +1,4 @@
-//! Events as they happen: held answers, and streams.
+//! Events as they happen: answers held until there is an event, and streams.
 
 use std::time::{Duration, Instant};
 
@@ -78,18 +78,22 @@ async fn a_stream_sends_each_event_once_and_continues_after_a_given_id() {
     assert_eq!(received, after(&app.api, last).await, "the stream and the list differ");
 
     // Readers who return, by the header or by the query; the header takes precedence.
-    let mut back = Reader::open(&app.api, "?after=0", Some(last + 1)).await;
-    assert_eq!(ids(&back.take(2).await), [last + 2, last + 3]);
+    let mut resumed = Reader::open(&app.api, "?after=0", Some(last + 1)).await;
+    assert_eq!(ids(&resumed.take(2).await), [last + 2, last + 3]);
     let mut all = Reader::open(&app.api, "?after=0", None).await;
     assert_eq!(all.take(usize::try_from(last + 3).expect("few")).await, after(&app.api, 0).await);
     // This reader gets events of some types only.
-    let mut some = Reader::open(&app.api, "?types=session.started,%20contact.deleted", None).await;
+    let mut filtered = Reader::open(&app.api, "?types=session.started,%20contact.deleted", None).await;
     create_contact(&app.api, "D").await;
     app.session("visitor").await;
-    assert_eq!(types(&some.take(1).await), ["session.started"]);
+    assert_eq!(types(&filtered.take(1).await), ["session.started"]);
     assert_eq!(types(&live.take(3).await), ["contact.created", "contact.created", "session.started"]);
-    assert_eq!(back.take(3).await, after(&app.api, last + 3).await, "streams that share a read got different events");
-    drop((live, back, all, some));
+    assert_eq!(
+        resumed.take(3).await,
+        after(&app.api, last + 3).await,
+        "streams that share a read got different events"
+    );
+    drop((live, resumed, all, filtered));
     let metrics = app.service.app.metrics.clone();
     // A closed stream is noticed when something is sent on it: each is sent one of these two events.
     eventually("the streams are closed", || async {
@@ -107,10 +111,10 @@ async fn an_idle_stream_sends_a_comment_and_ends_with_the_service_or_its_token()
     let app = OwnApp::start().await;
     let (_, other) = app.another_company().await;
     let mut theirs = Reader::open(&other, "", None).await;
-    // Fifteen seconds without an event: a comment, with the id that was reached.
+    // After fifteen seconds without an event, a stream sends a comment with the id it has reached.
     let waited = Instant::now();
     let mut stream = Reader::open(&app.api, "", None).await;
-    let comment = stream.block().await.expect("a comment");
+    let comment = stream.next_block().await.expect("a comment");
     assert!(comment.starts_with(":\nid: "), "{comment}");
     assert!(waited.elapsed() > Duration::from_secs(10), "{:?}", waited.elapsed());
     // A company's events do not reach another's stream.
@@ -125,7 +129,7 @@ async fn an_idle_stream_sends_a_comment_and_ends_with_the_service_or_its_token()
 }
 
 #[actix_web::test]
-async fn invalid_queries_are_refused_and_without_a_log_every_endpoint_is_a_404() {
+async fn invalid_queries_are_refused_and_without_a_log_every_event_endpoint_is_a_404() {
     let app = TestApp::shared().await;
     for (query, field) in [
         ("after=-1", "after"),
@@ -150,8 +154,8 @@ async fn invalid_queries_are_refused_and_without_a_log_every_endpoint_is_a_404()
     app.api.get("/events").await.error(404, "ERR_API_NOT_FOUND");
     app.api.get("/events/stream").await.error(404, "ERR_API_NOT_FOUND");
     // Without the log there are no webhooks either, although the table has one.
-    let before = "insert into webhooks (company_id, id, url, secret) overriding system value values ($1, 7, 'x', 'x')";
-    sqlx::query(before).bind(app.company.id).execute(&app.db).await.expect("a webhook");
+    let insert = "insert into webhooks (company_id, id, url, secret) overriding system value values ($1, 7, 'x', 'x')";
+    sqlx::query(insert).bind(app.company.id).execute(&app.db).await.expect("a webhook");
     let url = json!({"url": "https://example.com/hotline"});
     for (method, path) in [
         (Method::GET, "/webhooks"),
@@ -194,7 +198,7 @@ async fn a_position_beyond_the_end_of_the_log_is_a_gap_and_is_not_waited_for() {
             assert_eq!((reply.data(200), &reply.body["meta"]), (&json!([]), &meta), "{query}");
             begun.elapsed()
         };
-        // A machine that stalls may delay one answer, and waiting delays every one.
+        // A machine that stalls may delay one answer, but a wait would delay every one.
         let what = format!("an answer is not held: {query}");
         eventually(&what, || async { took().await < Duration::from_secs(15) }).await;
     }

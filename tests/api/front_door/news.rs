@@ -7,13 +7,13 @@ use hotline_actors::EngineOptions;
 use hotline_persistence::tables::tokens::NewToken;
 use sqlx::AssertSqlSafe;
 
-use super::table::{seen, token};
+use super::table::{create_token, wait_until_known};
 use crate::steps;
 use crate::support::service::TestOptions;
 use crate::support::{OwnApp, TestApp, eventually};
 
 /// The longest time until a change is seen on an idle machine.
-const WITHIN: Duration = Duration::from_secs(1);
+const SEEN_WITHIN: Duration = Duration::from_secs(1);
 
 /// Longer than any test: a change is seen by its notification alone.
 const NEVER: Duration = Duration::from_secs(24 * 3600);
@@ -31,11 +31,11 @@ async fn time_to_see<F: Future<Output = bool>>(app: &TestApp, statement: &str, s
     changed.elapsed()
 }
 
-/// A key that may do everything, once the service knows it.
-async fn another_key(app: &OwnApp) -> String {
+/// Creates a key that may do everything, and waits until the service knows it.
+async fn create_key(app: &OwnApp) -> String {
     let new = NewToken { name: "another", permissions: everything(), ..NewToken::default() };
-    let (_, key) = token(app, new).await;
-    seen(app, &key).await;
+    let (_, key) = create_token(app, new).await;
+    wait_until_known(app, &key).await;
     key
 }
 
@@ -57,7 +57,7 @@ async fn start_reloading_every(reload_every: Duration) -> OwnApp {
 async fn times_to_see() -> Vec<(&'static str, Duration)> {
     let app = start_reloading_every(NEVER).await;
     let ticket = app.ticket("5511900000001").await.0;
-    let api = app.api.with_key(&another_key(&app).await);
+    let api = app.api.with_key(&create_key(&app).await);
     let (api, own) = (&api, &app.api);
     let status = async |wanted: u16| api.get("/tickets").await.status.as_u16() == wanted;
     let mut times = Vec::new();
@@ -101,14 +101,14 @@ async fn a_change_made_in_the_database_is_seen() {
 #[actix_web::test]
 async fn a_change_made_in_the_database_is_seen_within_a_second_measured() {
     let times = times_to_see().await;
-    assert!(times.iter().all(|(_, time)| *time < WITHIN), "{times:?}");
+    assert!(times.iter().all(|(_, time)| *time < SEEN_WITHIN), "{times:?}");
 }
 
 #[actix_web::test]
 async fn without_its_notification_a_change_is_not_seen() {
     let app = start_reloading_every(NEVER).await;
-    let api = app.api.with_key(&another_key(&app).await);
-    // Notifications arrive in order: with this one, all before it have arrived.
+    let api = app.api.with_key(&create_key(&app).await);
+    // Notifications arrive in order: once that of this company has arrived, all before it have.
     let (company, other) = app.another_company().await;
     sql(&app, "alter table tokens disable trigger directory_changed").await;
     sql(&app, "update tokens set revoked_at = now() where name = 'another'").await;
@@ -124,7 +124,7 @@ async fn without_its_notification_a_change_is_not_seen() {
 #[actix_web::test]
 async fn a_change_whose_notification_is_lost_is_seen_at_the_next_full_reload() {
     let app = start_reloading_every(Duration::from_millis(300)).await;
-    let api = app.api.with_key(&another_key(&app).await);
+    let api = app.api.with_key(&create_key(&app).await);
     disable_notifications(&app).await;
     sql(&app, "update tokens set revoked_at = now() where name = 'another'").await;
     eventually("the revocation is seen", || async { api.get("/tags").await.status == 401 }).await;
@@ -137,11 +137,11 @@ async fn a_change_whose_notification_is_lost_is_seen_at_the_next_full_reload() {
 #[actix_web::test]
 async fn other_notifications_do_not_delay_the_full_reload() {
     let app = start_reloading_every(Duration::from_millis(300)).await;
-    let api = app.api.with_key(&another_key(&app).await);
+    let api = app.api.with_key(&create_key(&app).await);
     sql(&app, "alter table tokens disable trigger directory_changed").await;
     sql(&app, "insert into companies (name) values ('Busy')").await;
     sql(&app, "update tokens set revoked_at = now() where name = 'another'").await;
-    // Notifies more often than everything is loaded again.
+    // Notifications come more often than full reloads.
     eventually("the revocation is seen", || async {
         sql(&app, "update companies set updated_at = now() where name = 'Busy'").await;
         api.get("/tags").await.status == 401
@@ -153,7 +153,7 @@ async fn other_notifications_do_not_delay_the_full_reload() {
 /// Cuts the listening connection three times; returns how long it then took until a change was seen.
 async fn time_to_see_after_cuts() -> Duration {
     let app = start_reloading_every(NEVER).await;
-    let first = app.api.with_key(&another_key(&app).await);
+    let first = app.api.with_key(&create_key(&app).await);
     // Ends the connection and waits, up to a minute, until it has ended.
     // A member of a cluster has another connection, which listens to the placement.
     let cut = "select pg_terminate_backend(pid, 60000) from pg_stat_activity
@@ -161,7 +161,7 @@ async fn time_to_see_after_cuts() -> Duration {
             and pid <> pg_backend_pid()";
     for round in 0..3 {
         let cut: Vec<bool> = sqlx::query_scalar(cut).fetch_all(&app.db).await.expect("cut");
-        assert_eq!(cut, [true], "one connection listens");
+        assert_eq!(cut, [true], "not exactly one connection listened");
         // No connection listens at this moment.
         sql(&app, format!("update companies set rate_per_minute = {}", 1000 + round)).await;
         let limit = (1000 + round).to_string();
@@ -184,5 +184,5 @@ async fn a_change_is_seen_after_the_listening_connection_was_cut() {
 #[actix_web::test]
 async fn a_change_is_seen_within_a_second_after_the_listening_connection_was_cut_measured() {
     let time = time_to_see_after_cuts().await;
-    assert!(time < WITHIN, "{time:?} after it listens again");
+    assert!(time < SEEN_WITHIN, "{time:?} after it listens again");
 }

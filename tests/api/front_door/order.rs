@@ -1,4 +1,4 @@
-//! A request with several defects is refused for the one that is first in the order of the contract.
+//! A request with several defects is refused for the one that comes first in the order of the contract.
 
 use chrono::TimeDelta;
 use hotline_actors::clock;
@@ -7,7 +7,7 @@ use hotline_persistence::tables::tokens::NewToken;
 use reqwest::{Method, RequestBuilder};
 use serde_json::json;
 
-use super::table::{only, seen, token};
+use super::table::{create_token, only, wait_until_known};
 use crate::support::service::TestOptions;
 use crate::support::{Api, OwnApp, Reply, TestApp, eventually};
 
@@ -49,8 +49,8 @@ async fn check_every_request(api: &Api, status: u16, code: &str) {
     }
 }
 
-/// A token with nothing but defects: expired, without permissions, of a company that is not active, has no API in its
-/// plan, and has used its minute up. From here on the service's clock stands still, so that no allowance returns.
+/// Creates a token with every defect: expired, without permissions, of a company that is not active, has no API in its
+/// plan, and has used up its minute. From here on the service's clock stands still, so that no allowance returns.
 async fn create_defective_token(app: &OwnApp) -> (Api, TokenId) {
     clock::stop();
     sql(app, "update companies set rate_per_minute = 1").await;
@@ -60,11 +60,12 @@ async fn create_defective_token(app: &OwnApp) -> (Api, TokenId) {
     .await;
     eventually("the minute is used up", || async { app.api.get("/tags").await.status == 429 }).await;
     let past = clock::now() - TimeDelta::seconds(1);
-    let (row, key) = token(app, NewToken { name: "hopeless", expires_at: Some(past), ..NewToken::default() }).await;
-    seen(app, &key).await;
+    let (row, key) =
+        create_token(app, NewToken { name: "hopeless", expires_at: Some(past), ..NewToken::default() }).await;
+    wait_until_known(app, &key).await;
     sql(app, "update companies set active = false, api_enabled = false").await;
-    let seen = || async { app.api.get("/tags").await.body["error"]["code"] == "ERR_API_COMPANY_INACTIVE" };
-    eventually("the company is not active", seen).await;
+    let is_inactive = || async { app.api.get("/tags").await.body["error"]["code"] == "ERR_API_COMPANY_INACTIVE" };
+    eventually("the company is not active", is_inactive).await;
     (app.api.with_key(&key), row.id)
 }
 

@@ -11,7 +11,7 @@ use serde_json::json;
 use crate::support::service::TestOptions;
 use crate::support::{Api, OwnApp, Reply, eventually};
 
-/// A service with this limit, whose clock stands still: no allowance returns while a test looks.
+/// A service with this limit, whose clock stands still so that no allowance returns by itself.
 async fn limited_to(rate_per_minute: u32) -> OwnApp {
     let app = OwnApp::start_with(TestOptions { rate_per_minute, ..TestOptions::default() }).await;
     clock::stop();
@@ -28,7 +28,7 @@ fn allowance(headers: &HeaderMap) -> (u64, u64, u64) {
     let (limit, remaining, reset) =
         (number("ratelimit-limit"), number("ratelimit-remaining"), number("ratelimit-reset"));
     assert!(remaining <= limit, "{remaining} of {limit}");
-    assert!(reset <= 60, "a minute is not longer than {reset} s");
+    assert!(reset <= 60, "the reset is {reset} s away, which is more than a minute");
     (limit, remaining, reset)
 }
 
@@ -106,9 +106,9 @@ async fn each_company_has_its_own_limit_and_allowance() {
         permissions: hotline::cli::everything(),
         ..Default::default()
     };
-    let (_, second) = super::table::token_of(&app, app.company.id, new).await;
+    let (_, second) = super::table::create_token_of(&app, app.company.id, new).await;
     // Waits without a request, which would use the allowance.
-    super::table::seen(&app, &second).await;
+    super::table::wait_until_known(&app, &second).await;
     assert_eq!(left(&app.api.with_key(&second)).await, (200, 0));
     // Another limit applies at once; 0 means no limit.
     set_rate(&app, other.id.0, 1000).await;
@@ -124,7 +124,7 @@ async fn each_company_has_its_own_limit_and_allowance() {
 }
 
 #[actix_web::test]
-async fn every_answer_has_the_remaining_requests() {
+async fn every_answer_shows_the_remaining_requests() {
     let app = limited_to(20).await;
     let ask = async |method: Method, path: &str, kind: &str, body: &'static str, status: u16| {
         let request = app.api.request(method, path).header("content-type", kind).body(body);
@@ -174,10 +174,10 @@ async fn every_answer_has_the_remaining_requests() {
 }
 
 #[actix_web::test]
-async fn many_at_once_get_no_more_than_the_limit() {
+async fn many_requests_at_once_get_no_more_than_the_limit() {
     let app = limited_to(51).await;
-    // A ticket is shown from memory, and opening it uses one request. Beside load, some of fifty reads of the tables at
-    // once would wait too long for a connection.
+    // A ticket is shown from memory, and opening it uses one request. Under load, some of fifty simultaneous
+    // reads of the tables would wait too long for a connection.
     let path = format!("/tickets/{}", app.ticket("5511900000001").await);
     let replies = join_all((0..200).map(|_| app.api.get(&path))).await;
     let served = replies.iter().filter(|reply| reply.status == 200).count();

@@ -111,7 +111,7 @@ async fn paths_without_a_token_allow_only_reads() {
 }
 
 #[actix_web::test]
-async fn a_body_of_another_kind_is_refused_by_every_endpoint() {
+async fn a_body_of_another_media_type_is_refused_by_every_endpoint() {
     let app = TestApp::shared().await;
     let kinds = ["text/plain", "application/x-www-form-urlencoded", "application/xml", "application/octet-stream"];
     let checks = operations_with_body().into_iter().map(async |operation| {
@@ -127,7 +127,7 @@ async fn a_body_of_another_kind_is_refused_by_every_endpoint() {
 }
 
 #[actix_web::test]
-async fn a_body_that_is_no_json_is_refused_by_every_endpoint() {
+async fn a_body_that_is_not_json_is_refused_by_every_endpoint() {
     let app = TestApp::shared().await;
     let checks = operations_with_body().into_iter().map(async |operation| {
         let path = example_path(&operation);

@@ -1,4 +1,4 @@
-//! Bodies an endpoint takes, made of its schema.
+//! Bodies that an endpoint takes, made from its schema.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -6,18 +6,18 @@ use std::fmt;
 use hotline::openapi::Operation;
 use serde_json::{Map, Value, json};
 
-use super::world::{next, noun};
+use super::world::{next_number, noun};
 
 /// Fields whose texts no two records of a company may share, or that show which company wrote them.
 const UNIQUE: [&str; 7] = ["name", "key", "shortcut", "label", "sku", "message", "description"];
 
 /// Fields that are named like references but refer to no record of ours.
-const NO_REFERENCES: [&str; 4] = ["externalId", "clientId", "sourceId", "utmId"];
+const NOT_REFERENCES: [&str; 4] = ["externalId", "clientId", "sourceId", "utmId"];
 
 /// A field of a body that holds ids of records.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Reference {
-    /// The names from the outermost object to the field; the items of a list are no step.
+    /// The names from the outermost object to the field; the items of a list add none.
     path: Vec<String>,
     /// The noun of these records.
     pub noun: String,
@@ -31,7 +31,7 @@ impl fmt::Display for Reference {
 
 impl Reference {
     /// The body with this id in the field; a list then has this id alone.
-    pub fn put(&self, body: &Value, id: &Value) -> Value {
+    pub fn insert_into(&self, body: &Value, id: &Value) -> Value {
         fn put(place: &mut Value, path: &[String], id: &Value) {
             match (place, path) {
                 (Value::Array(items), []) => *items = vec![id.clone()],
@@ -48,16 +48,16 @@ impl Reference {
 
 /// Every field of the operation's body that holds ids of records.
 pub fn references(operation: &Operation) -> Vec<Reference> {
-    fn walk(schema: &Value, path: &[String], at: &str, found: &mut Vec<Reference>) {
+    fn walk(schema: &Value, path: &[String], operation_path: &str, found: &mut Vec<Reference>) {
         if let Some(items) = schema.get("items") {
-            walk(items, path, at, found);
+            walk(items, path, operation_path, found);
         }
         for (name, property) in schema["properties"].as_object().into_iter().flatten() {
             let path: Vec<String> = path.iter().chain([name]).cloned().collect();
-            if (name.ends_with("Id") || name.ends_with("Ids")) && !NO_REFERENCES.contains(&name.as_str()) {
-                found.push(Reference { noun: noun(at, name), path });
+            if (name.ends_with("Id") || name.ends_with("Ids")) && !NOT_REFERENCES.contains(&name.as_str()) {
+                found.push(Reference { noun: noun(operation_path, name), path });
             } else {
-                walk(property, &path, at, found);
+                walk(property, &path, operation_path, found);
             }
         }
     }
@@ -92,7 +92,7 @@ impl Samples<'_> {
         body
     }
 
-    fn object(&self, schema: &Value, at: &str, field: &[String]) -> Value {
+    fn object(&self, schema: &Value, operation_path: &str, field: &[String]) -> Value {
         let required: Vec<&str> =
             schema["required"].as_array().into_iter().flatten().filter_map(Value::as_str).collect();
         let mut object = Map::new();
@@ -100,12 +100,12 @@ impl Samples<'_> {
             match field {
                 [first, rest @ ..] if first == name && !rest.is_empty() => {
                     let inner = property.get("items").unwrap_or(property);
-                    let inner = self.object(inner, at, rest);
+                    let inner = self.object(inner, operation_path, rest);
                     let is_list = property.get("items").is_some();
                     object.insert(name.clone(), if is_list { json!([inner]) } else { inner });
                 }
                 _ if required.contains(&name.as_str()) || field.first() == Some(name) => {
-                    object.insert(name.clone(), self.value(name, property, at));
+                    object.insert(name.clone(), self.value(name, property, operation_path));
                 }
                 _ => {}
             }
@@ -113,7 +113,7 @@ impl Samples<'_> {
         Value::Object(object)
     }
 
-    fn value(&self, name: &str, schema: &Value, at: &str) -> Value {
+    fn value(&self, name: &str, schema: &Value, operation_path: &str) -> Value {
         let kind = match &schema["type"] {
             Value::Array(kinds) => kinds[0].as_str().unwrap_or_default(),
             kind => kind.as_str().unwrap_or_default(),
@@ -121,13 +121,13 @@ impl Samples<'_> {
         if let Some(words) = schema["enum"].as_array() {
             return words[0].clone();
         }
-        let number = next();
+        let number = next_number();
         match kind {
-            "array" => json!([self.value(name, &schema["items"], at)]),
-            "object" => self.object(schema, at, &[]),
+            "array" => json!([self.value(name, &schema["items"], operation_path)]),
+            "object" => self.object(schema, operation_path, &[]),
             "boolean" => json!(true),
             "integer" if name.ends_with("Id") || name.ends_with("Ids") => {
-                let noun = noun(at, name);
+                let noun = noun(operation_path, name);
                 // 0 while the company has no record of this noun.
                 json!(self.ids.get(&noun).and_then(|id| id.parse::<i64>().ok()).unwrap_or_default())
             }

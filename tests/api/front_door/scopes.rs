@@ -8,7 +8,7 @@ use hotline::web::admission::modules::MODULES;
 use hotline::web::admission::permissions::METHODS;
 use hotline_persistence::tables::tokens::{NewToken, Permissions};
 
-use super::table::{name, only, operations, request, seen, token};
+use super::table::{create_token, name, only, operations, request, wait_until_known};
 use crate::support::{OwnApp, Reply};
 
 #[test]
@@ -37,15 +37,18 @@ async fn an_endpoint_needs_its_permission_and_no_other() {
     let pairs = required_permissions();
     let mut keys = Vec::new();
     for (module, method) in &pairs {
-        let (_, without) =
-            token(&app, NewToken { name: "w", permissions: everything_but(module, method), ..Default::default() })
-                .await;
+        let (_, without) = create_token(
+            &app,
+            NewToken { name: "w", permissions: everything_but(module, method), ..Default::default() },
+        )
+        .await;
         let (_, with) =
-            token(&app, NewToken { name: "o", permissions: only(module, &[method]), ..Default::default() }).await;
+            create_token(&app, NewToken { name: "o", permissions: only(module, &[method]), ..Default::default() })
+                .await;
         keys.push(((*module, *method), without, with));
     }
-    let (_, nothing) = token(&app, NewToken { name: "n", ..Default::default() }).await;
-    seen(&app, &nothing).await;
+    let (_, nothing) = create_token(&app, NewToken { name: "n", ..Default::default() }).await;
+    wait_until_known(&app, &nothing).await;
     let nothing = app.api.with_key(&nothing);
     for ((module, method), without, with) in keys {
         let (without, with) = (app.api.with_key(&without), app.api.with_key(&with));

@@ -49,7 +49,7 @@ pub fn example_path(operation: &Operation) -> String {
     })
 }
 
-/// A request for the operation: every id is 1, the body an empty object.
+/// A request for the operation: to its [`example_path`], with an empty object if it takes a body.
 pub fn request(api: &Api, operation: &Operation) -> RequestBuilder {
     let request = api.request(method(operation.method), &example_path(operation));
     with_empty_object(request, operation)
@@ -70,18 +70,18 @@ pub fn only(module: &str, methods: &[&str]) -> Permissions {
     [(module.to_owned(), methods.iter().map(|method| (*method).to_owned()).collect())].into()
 }
 
-/// Another token of the service's company; the service knows it once [`seen`] says so.
-pub async fn token(app: &TestApp, new: NewToken<'_>) -> (TokenRow, String) {
-    token_of(app, app.company.id, new).await
+/// Creates another token of the service's company; [`wait_until_known`] waits until the service knows it.
+pub async fn create_token(app: &TestApp, new: NewToken<'_>) -> (TokenRow, String) {
+    create_token_of(app, app.company.id, new).await
 }
 
-pub async fn token_of(app: &TestApp, company: CompanyId, new: NewToken<'_>) -> (TokenRow, String) {
+pub async fn create_token_of(app: &TestApp, company: CompanyId, new: NewToken<'_>) -> (TokenRow, String) {
     tokens::insert(&app.db, company, new).await.expect("token")
 }
 
 /// Waits until the service knows the key, without a use of it.
-pub async fn seen(app: &OwnApp, key: &str) {
+pub async fn wait_until_known(app: &OwnApp, key: &str) {
     let hash = key::hash(key);
     let directory = app.service.app.engine.directory();
-    eventually("the token is seen", || async { directory.token(&hash).is_some() }).await;
+    eventually("the token is known", || async { directory.token(&hash).is_some() }).await;
 }

@@ -1,4 +1,4 @@
-//! Another company's records do not exist for a company: in no path, no body, no filter, no list.
+//! Another company's records do not exist for a company: not in a path, a body, a filter or a list.
 
 use hotline::openapi::Operation;
 use reqwest::StatusCode;
@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 
 use super::samples::references;
 use super::table::name;
-use super::world::{World, nobody, noun};
+use super::world::{World, noun, unused_id};
 use crate::support::{OwnApp, Reply, TestApp, eventually};
 
 /// Two companies with the same kinds of records, which know nothing of each other.
@@ -55,11 +55,11 @@ fn assert_done(reply: &Reply, what: &str, body: &Value) {
 }
 
 #[actix_web::test]
-async fn an_id_of_another_company_in_a_path_is_one_nobody_has() {
+async fn an_id_of_another_company_in_a_path_looks_like_one_that_does_not_exist() {
     let app = OwnApp::start().await;
     let two = TwoCompanies::create(&app).await;
     let before = two.other.shown(None).await;
-    let mut asked = 0;
+    let mut checked = 0;
     for operation in two.operations() {
         for (index, parameter) in operation.path_names().enumerate() {
             let what = format!("{} of {parameter}", name(operation));
@@ -67,35 +67,35 @@ async fn an_id_of_another_company_in_a_path_is_one_nobody_has() {
             let (mut targets, body) = two.own.body(operation, None).await;
             let own = std::mem::replace(&mut targets[index].1, two.other.id(&noun).to_owned());
             let foreign = two.own.ask(operation, &targets, &body).await;
-            targets[index].1 = nobody(parameter).to_owned();
+            targets[index].1 = unused_id(parameter).to_owned();
             let absent = two.own.ask(operation, &targets, &body).await;
             assert_alike(&foreign, &absent, &what);
             assert_eq!(foreign.body["error"]["code"], "ERR_API_NOT_FOUND", "{what}");
             for (path, shown) in two.other.shown(Some(&noun)).await {
                 assert_eq!(shown, before[&path], "{what} changed {path} of the other company");
             }
-            // With the own id the same request does its work.
+            // With the company's own id, the same request succeeds.
             targets[index].1 = own;
             assert_done(&two.own.ask(operation, &targets, &body).await, &what, &body);
-            asked += 1;
+            checked += 1;
         }
     }
-    assert!(asked >= 15, "hardly any path has an id");
+    assert!(checked >= 15, "hardly any path has an id");
     assert_eq!(two.other.shown(None).await, before);
     app.stop().await;
 }
 
 #[actix_web::test]
-async fn an_id_of_another_company_in_a_body_is_one_nobody_has() {
+async fn an_id_of_another_company_in_a_body_looks_like_one_that_does_not_exist() {
     let app = OwnApp::start().await;
     let two = TwoCompanies::create(&app).await;
     let before = two.other.shown(None).await;
-    let mut asked = 0;
+    let mut checked = 0;
     for operation in two.operations() {
         for field in references(operation) {
             let what = format!("{field} of {}", name(operation));
             let (targets, body) = two.own.body(operation, Some(&field)).await;
-            let ask = async |id: Value| two.own.ask(operation, &targets, &field.put(&body, &id)).await;
+            let ask = async |id: Value| two.own.ask(operation, &targets, &field.insert_into(&body, &id)).await;
             if field.to_string() == "orderedIds" {
                 // The list must hold the company's own ids, which a foreign one is not.
                 let id: i64 = two.other.id(&field.noun).parse().expect("a number");
@@ -117,19 +117,19 @@ async fn an_id_of_another_company_in_a_body_is_one_nobody_has() {
                 assert_eq!(shown, before[&path], "{what} changed {path} of the other company");
             }
             assert_done(&two.own.ask(operation, &targets, &body).await, &what, &body);
-            asked += 1;
+            checked += 1;
         }
     }
-    assert!(asked >= 12, "hardly any body has an id");
+    assert!(checked >= 12, "hardly any body has an id");
     assert_eq!(two.other.shown(None).await, before);
     app.stop().await;
 }
 
 #[actix_web::test]
-async fn an_id_of_another_company_in_a_filter_is_one_nobody_has() {
+async fn an_id_of_another_company_in_a_filter_looks_like_one_that_does_not_exist() {
     let app = OwnApp::start().await;
     let two = TwoCompanies::create(&app).await;
-    let mut asked = 0;
+    let mut checked = 0;
     for operation in two.operations() {
         for (filter, _) in operation.query.iter().filter(|(filter, _)| filter.ends_with("Id")) {
             let what = format!("{filter} of {}", name(operation));
@@ -139,12 +139,12 @@ async fn an_id_of_another_company_in_a_filter_is_one_nobody_has() {
                 let filtered = Operation { path: format!("{}?{filter}={id}", operation.path), ..operation.clone() };
                 two.own.ask(&filtered, &targets, &Value::Null).await
             };
-            assert_alike(&ask(two.other.id(&noun)).await, &ask(nobody(filter)).await, &what);
+            assert_alike(&ask(two.other.id(&noun)).await, &ask(unused_id(filter)).await, &what);
             assert_done(&ask(two.own.id(&noun)).await, &what, &Value::Null);
-            asked += 1;
+            checked += 1;
         }
     }
-    assert!(asked >= 9, "hardly any list has a filter by an id");
+    assert!(checked >= 9, "hardly any list has a filter by an id");
     app.stop().await;
 }
 
@@ -153,7 +153,7 @@ const OWN: &str = "Homegrown";
 const FOREIGN: &str = "Foreign";
 
 #[actix_web::test]
-async fn what_a_company_writes_is_its_own_whatever_company_it_names() {
+async fn what_a_company_writes_is_its_own_whatever_company_the_body_names() {
     let app = OwnApp::start().await;
     let two = TwoCompanies::create(&app).await;
     let before = two.other.shown(None).await;
@@ -164,12 +164,12 @@ async fn what_a_company_writes_is_its_own_whatever_company_it_names() {
     }
     assert_eq!(two.other.shown(None).await, before, "another company's records changed");
     // Every record has the word of the company that wrote it, and is shown to no other.
-    for (world, mark, others) in [(&two.own, OWN, FOREIGN), (&two.other, FOREIGN, OWN)] {
+    for (world, mark, other_mark) in [(&two.own, OWN, FOREIGN), (&two.other, FOREIGN, OWN)] {
         let shown = world.shown(None).await;
         let with_mark = shown.values().filter(|body| body.to_string().contains(mark)).count();
         assert!(with_mark >= 10, "{mark} hardly shows: {with_mark} of {}", shown.len());
         for (path, body) in shown {
-            assert!(!body.to_string().contains(others), "{path} shows what {others} wrote: {body}");
+            assert!(!body.to_string().contains(other_mark), "{path} shows what {other_mark} wrote: {body}");
             let is_record = path.contains('{') || body["data"].as_array().is_none();
             assert!(is_record || body["data"] != json!([]), "{path} shows nothing");
         }

@@ -1,4 +1,4 @@
-//! A token that is not valid has the same answer, byte for byte, whatever the reason and the endpoint.
+//! A token that is not valid gets the same answer, byte for byte, whatever the reason and the endpoint.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -12,7 +12,7 @@ use hotline_persistence::tables::tokens::{self, NewToken};
 use reqwest::header::{AUTHORIZATION, HeaderValue};
 use reqwest::{Method, RequestBuilder};
 
-use super::table::{anonymous, operations, seen, token};
+use super::table::{anonymous, create_token, operations, wait_until_known};
 use crate::support::service::TestOptions;
 use crate::support::{Api, OwnApp, Reply, TestApp, eventually};
 
@@ -26,17 +26,17 @@ fn token_from(allowed: &[&str]) -> NewToken<'static> {
     NewToken { allowed_ips: allowed.iter().map(|range| (*range).to_owned()).collect(), ..unrestricted_token() }
 }
 
-/// Every way a token can fail, with the header that shows it; `None` means no header.
-async fn failures(app: &OwnApp) -> Vec<(&'static str, Option<HeaderValue>)> {
+/// Every way in which a token can be invalid, with the header to send; `None` means no header.
+async fn invalid_tokens(app: &OwnApp) -> Vec<(&'static str, Option<HeaderValue>)> {
     let db = &app.db;
-    let (revoked, revoked_key) = token(app, unrestricted_token()).await;
+    let (revoked, revoked_key) = create_token(app, unrestricted_token()).await;
     tokens::revoke(db, revoked.id).await.expect("revoked");
     let past = Utc::now() - TimeDelta::milliseconds(1);
-    let (_, expired) = token(app, NewToken { expires_at: Some(past), ..unrestricted_token() }).await;
-    let (_, elsewhere) = token(app, token_from(&["10.0.0.0/8", "128.0.0.1", "127.0.0.2"])).await;
-    let (rotated, old) = token(app, unrestricted_token()).await;
+    let (_, expired) = create_token(app, NewToken { expires_at: Some(past), ..unrestricted_token() }).await;
+    let (_, elsewhere) = create_token(app, token_from(&["10.0.0.0/8", "128.0.0.1", "127.0.0.2"])).await;
+    let (rotated, old) = create_token(app, unrestricted_token()).await;
     let (_, new) = tokens::rotate(db, rotated.id).await.expect("rotated");
-    seen(app, &new).await;
+    wait_until_known(app, &new).await;
     let own = &app.company.key;
     let bearer = |key: &str| Some(HeaderValue::from_str(&format!("Bearer {key}")).expect("header"));
     let bytes = |bytes: &[u8]| Some(HeaderValue::from_bytes(bytes).expect("header"));
@@ -87,7 +87,7 @@ impl ComparedReply {
 }
 
 /// The rows of all tables, except those that a service writes by the clock: its beats, and when it last swept files.
-async fn tables(app: &TestApp) -> Vec<(String, Option<String>)> {
+async fn rows_by_table(app: &TestApp) -> Vec<(String, Option<String>)> {
     let names: Vec<String> = sqlx::query_scalar(
         "select tablename from pg_tables where schemaname = 'public'
             and tablename not in ('_sqlx_migrations', 'beats', 'media_sweep') order by 1",
@@ -110,7 +110,7 @@ async fn an_invalid_token_is_answered_alike_everywhere_and_changes_nothing() {
     // The records that the requests name exist: the first contact, ticket, tag.
     app.ticket("5511900000001").await;
     app.api.post("/tags", serde_json::json!({"name": "VIP"})).await.data(201);
-    let failures = failures(&app).await;
+    let invalid_tokens = invalid_tokens(&app).await;
     let log = app.service.app.engine.store().log.clone();
     let key = hotline_persistence::key::hash(&app.company.key);
     let used = app.service.app.engine.directory().token(&key).expect("token").row.id;
@@ -122,14 +122,14 @@ async fn an_invalid_token_is_answered_alike_everywhere_and_changes_nothing() {
     app.service.app.engine.directory().write_uses(&app.db, |_| true).await.expect("uses");
     // No partition is created for the next hours while the clock stands still.
     clock::stop();
-    let (before, appended) = (tables(&app).await, log.appended());
+    let (before, appended) = (rows_by_table(&app).await, log.appended());
 
     let plain = ComparedReply::of(app.api.anonymous(Method::GET, "/api/v1/tickets")).await;
     assert_eq!(plain.status, 401);
     let body = r#"{"error":{"code":"ERR_API_UNAUTHORIZED","message":"the token is missing or invalid"}}"#;
     assert_eq!(String::from_utf8_lossy(&plain.body), body);
     let operations = operations();
-    for (reason, header) in &failures {
+    for (reason, header) in &invalid_tokens {
         let with = |request: RequestBuilder| match header {
             Some(header) => request.header(AUTHORIZATION, header.clone()),
             None => request,
@@ -155,12 +155,12 @@ async fn an_invalid_token_is_answered_alike_everywhere_and_changes_nothing() {
     }
     assert_eq!(log.appended(), appended, "a refused request was journaled");
     app.service.app.engine.directory().write_uses(&app.db, |_| true).await.expect("uses");
-    assert_eq!(tables(&app).await, before, "a refused request changed a row");
+    assert_eq!(rows_by_table(&app).await, before, "a refused request changed a row");
     app.stop().await;
 }
 
 #[actix_web::test]
-async fn the_scheme_is_read_in_any_case_and_the_key_as_it_is() {
+async fn the_scheme_is_case_insensitive_and_the_key_is_not() {
     let app = OwnApp::start().await;
     for scheme in ["Bearer", "bearer", "BEARER"] {
         let header = format!("{scheme} {}", app.company.key);
@@ -176,8 +176,8 @@ async fn the_scheme_is_read_in_any_case_and_the_key_as_it_is() {
 async fn a_token_ends_the_moment_it_expires() {
     let app = OwnApp::start().await;
     let expiry = clock::now() + TimeDelta::hours(1);
-    let (_, key) = token(&app, NewToken { expires_at: Some(expiry), ..unrestricted_token() }).await;
-    seen(&app, &key).await;
+    let (_, key) = create_token(&app, NewToken { expires_at: Some(expiry), ..unrestricted_token() }).await;
+    wait_until_known(&app, &key).await;
     let api = app.api.with_key(&key);
     clock::stop();
     let left = (expiry - clock::now()).to_std().expect("it is valid for most of an hour");
@@ -195,11 +195,11 @@ async fn a_token_ends_the_moment_it_expires() {
 async fn a_rotated_token_keeps_its_permissions_and_addresses() {
     let app = OwnApp::start().await;
     let new = NewToken { permissions: super::table::only("tickets", &["GET"]), ..token_from(&["127.0.0.1"]) };
-    let (row, old) = token(&app, new).await;
-    seen(&app, &old).await;
+    let (row, old) = create_token(&app, new).await;
+    wait_until_known(&app, &old).await;
     let (rotated, new) = tokens::rotate(&app.db, row.id).await.expect("rotated");
     assert_eq!((rotated.name, &rotated.allowed_ips), (row.name, &row.allowed_ips));
-    seen(&app, &new).await;
+    wait_until_known(&app, &new).await;
     app.api.with_key(&old).get("/tickets").await.error(401, "ERR_API_UNAUTHORIZED");
     app.api.with_key(&new).get("/tickets").await.data(200);
     app.api.with_key(&new).get("/contacts").await.error(403, "ERR_API_FORBIDDEN_SCOPE");
@@ -219,10 +219,10 @@ async fn status_when_forwarded(api: &Api, lines: &[&str]) -> u16 {
 #[actix_web::test]
 async fn what_a_caller_says_of_its_origin_counts_for_nothing() {
     let app = OwnApp::start().await;
-    let (_, here) = token(&app, token_from(&["10.0.0.0/8", "127.0.0.1"])).await;
-    let (_, near) = token(&app, token_from(&["127.0.0.0/30"])).await;
-    let (_, elsewhere) = token(&app, token_from(&["10.1.2.3", "192.168.0.0/16"])).await;
-    seen(&app, &elsewhere).await;
+    let (_, here) = create_token(&app, token_from(&["10.0.0.0/8", "127.0.0.1"])).await;
+    let (_, near) = create_token(&app, token_from(&["127.0.0.0/30"])).await;
+    let (_, elsewhere) = create_token(&app, token_from(&["10.1.2.3", "192.168.0.0/16"])).await;
+    wait_until_known(&app, &elsewhere).await;
     let [here, near, elsewhere] = [here, near, elsewhere].map(|key| app.api.with_key(&key));
     for lines in [&[][..], &["10.1.2.3"], &["192.168.7.7", "10.1.2.3"], &["127.0.0.1, 10.1.2.3"], &["nonsense"]] {
         assert_eq!(status_when_forwarded(&here, lines).await, 200, "{lines:?}");
@@ -241,10 +241,10 @@ async fn what_a_caller_says_of_its_origin_counts_for_nothing() {
 async fn a_trusted_proxy_says_where_a_request_comes_from() {
     let trusted_proxies = vec!["127.0.0.0/8".parse().expect("range")];
     let app = OwnApp::start_with(TestOptions { trusted_proxies, ..TestOptions::default() }).await;
-    let (_, one) = token(&app, token_from(&["10.1.2.3"])).await;
-    let (_, range) = token(&app, token_from(&["192.168.4.0/30", "10.9.9.9"])).await;
-    let (_, proxy) = token(&app, token_from(&["127.0.0.1"])).await;
-    seen(&app, &proxy).await;
+    let (_, one) = create_token(&app, token_from(&["10.1.2.3"])).await;
+    let (_, range) = create_token(&app, token_from(&["192.168.4.0/30", "10.9.9.9"])).await;
+    let (_, proxy) = create_token(&app, token_from(&["127.0.0.1"])).await;
+    wait_until_known(&app, &proxy).await;
     let [one, range, proxy] = [one, range, proxy].map(|key| app.api.with_key(&key));
     for (lines, expected) in [
         (&["10.1.2.3"][..], 200),
@@ -272,16 +272,12 @@ async fn a_trusted_proxy_says_where_a_request_comes_from() {
     assert_eq!(status_when_forwarded(&range, &["192.168.3.255"]).await, 401);
     assert_eq!(status_when_forwarded(&range, &["10.9.9.9"]).await, 200);
     assert_eq!(status_when_forwarded(&proxy, &[]).await, 200, "a request of the proxy itself is refused");
-    assert_eq!(
-        status_when_forwarded(&proxy, &["10.1.2.3"]).await,
-        401,
-        "the proxy's own address does not cover its callers"
-    );
+    assert_eq!(status_when_forwarded(&proxy, &["10.1.2.3"]).await, 401, "the proxy's own address covers its callers");
     app.stop().await;
 }
 
 /// Guessing is slowed by address, but a valid token passes from the same address. A wrong token is always `401`: an
-/// integration whose token was rotated must not read that it sends too much.
+/// integration whose token was rotated must not be answered that it sends too many requests.
 #[actix_web::test]
 async fn an_address_that_guesses_is_cut_off_with_the_same_answer_and_a_good_token_passes_from_it() {
     let trusted_proxies = vec!["127.0.0.1/32".parse().expect("range")];

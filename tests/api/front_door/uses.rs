@@ -1,4 +1,4 @@
-//! A token's last use is written behind the requests, and only if the token was accepted.
+//! A token's last use is written in the background, and only if the token was accepted.
 
 use std::time::{Duration, Instant};
 
@@ -8,11 +8,11 @@ use hotline_persistence::TokenId;
 use hotline_persistence::key::hash;
 use hotline_persistence::tables::tokens::{self, NewToken};
 
-use super::table::{seen, token};
+use super::table::{create_token, wait_until_known};
 use crate::support::{OwnApp, TestApp, eventually, until_blocked};
 
-/// Longer than a request takes that waits for nothing.
-const AT_ONCE: Duration = Duration::from_secs(1);
+/// More than a request takes that waits for no lock.
+const UNBLOCKED_TIME_MAX: Duration = Duration::from_secs(1);
 
 async fn last_used(app: &TestApp, id: TokenId) -> Option<DateTime<Utc>> {
     tokens::find(&app.db, id).await.expect("token").expect("token").last_used_at
@@ -26,14 +26,14 @@ fn own_token(app: &OwnApp) -> TokenId {
 async fn a_use_is_written_and_a_refusal_is_not() {
     let app = OwnApp::start().await;
     let new = || NewToken { name: "another", permissions: everything(), ..NewToken::default() };
-    let (used, used_key) = token(&app, new()).await;
-    let (revoked, revoked_key) = token(&app, new()).await;
+    let (used, used_key) = create_token(&app, new()).await;
+    let (revoked, revoked_key) = create_token(&app, new()).await;
     let past = Utc::now() - TimeDelta::seconds(1);
-    let (expired, expired_key) = token(&app, NewToken { expires_at: Some(past), ..new() }).await;
+    let (expired, expired_key) = create_token(&app, NewToken { expires_at: Some(past), ..new() }).await;
     let elsewhere = vec!["10.0.0.1".to_owned()];
-    let (far, far_key) = token(&app, NewToken { allowed_ips: elsewhere, ..new() }).await;
-    let (idle, idle_key) = token(&app, new()).await;
-    seen(&app, &idle_key).await;
+    let (far, far_key) = create_token(&app, NewToken { allowed_ips: elsewhere, ..new() }).await;
+    let (idle, idle_key) = create_token(&app, new()).await;
+    wait_until_known(&app, &idle_key).await;
     // A token that was used, and then revoked.
     app.api.with_key(&revoked_key).get("/tickets").await.data(200);
     eventually("the use is written", || async { last_used(&app, revoked.id).await.is_some() }).await;
@@ -75,7 +75,7 @@ async fn slowest_while_locked(app: &OwnApp) -> Duration {
     sqlx::query("lock table tokens in access exclusive mode").execute(&mut *transaction).await.expect("lock");
     let mut slowest = Duration::ZERO;
     app.api.get("/tickets").await.data(200);
-    // The writing of the use.
+    // The write of the use waits for the lock.
     until_blocked(1, &mut transaction, &app.db).await;
     for _ in 0..50 {
         let asked = Instant::now();
@@ -98,6 +98,6 @@ async fn requests_are_answered_while_the_table_of_tokens_is_locked() {
 async fn no_request_waits_for_the_table_of_tokens_measured() {
     let app = OwnApp::start().await;
     let slowest = slowest_while_locked(&app).await;
-    assert!(slowest < AT_ONCE, "a request took {slowest:?} while the table was locked");
+    assert!(slowest < UNBLOCKED_TIME_MAX, "a request took {slowest:?} while the table was locked");
     app.stop().await;
 }

@@ -14,15 +14,15 @@ use super::table::{method, name, operations};
 use crate::steps::id;
 use crate::support::{Api, Company, Reply, TestApp};
 
-/// A part of values that must be unique.
+/// The next number for values that must be unique.
 static COUNTER: AtomicU64 = AtomicU64::new(1);
 
-pub fn next() -> u64 {
+pub fn next_number() -> u64 {
     COUNTER.fetch_add(1, Ordering::Relaxed)
 }
 
 /// An id that no record has, in the form that the parameter takes.
-pub fn nobody(name: &str) -> &'static str {
+pub fn unused_id(name: &str) -> &'static str {
     match name {
         "jobId" => "job_999999999",
         "sessionId" => "ws_00000000000000000000000000000000",
@@ -73,11 +73,11 @@ impl<'a> World<'a> {
     pub async fn create(app: &'a TestApp, company: Company, api: Api, mark: &'static str) -> Self {
         let stranger = if company.id == app.company.id { company.id.0 + 1 } else { app.company.id.0 };
         let mut world = Self { app, api, company, mark, stranger, operations: operations(), ids: BTreeMap::new() };
-        let conversation = world.conversation().await;
+        let conversation = world.start_conversation().await;
         let send = json!({"ticketId": conversation.ticket, "type": "text", "body": format!("from {mark}")});
         let job = world.api.post("/messages", send).await.data(202)["jobId"].as_str().expect("job").to_owned();
         // So that the report of wrap-ups has a row.
-        let wrapped = world.conversation().await.ticket;
+        let wrapped = world.start_conversation().await.ticket;
         let wrapup = json!({"wrapupTypeId": world.company.solved});
         world.api.post(&format!("/tickets/{wrapped}/close"), wrapup).await.data(200);
         let of_company = async |statement: &'static str| {
@@ -104,13 +104,13 @@ impl<'a> World<'a> {
         ];
         world.ids.extend(known.map(|(noun, id)| (noun.to_owned(), id)));
         // What records of other nouns refer to comes first.
-        let list = world.created("contactListId", &[]).await.expect("a list");
+        let list = world.create_record("contactListId", &[]).await.expect("a list");
         world.ids.insert("contactListId".to_owned(), list);
         for operation in operations() {
             for name in operation.path_names() {
                 let noun = noun(&operation.path, name);
                 if !world.ids.contains_key(&noun) {
-                    let id = world.created(&noun, &[]).await;
+                    let id = world.create_record(&noun, &[]).await;
                     let id = id.unwrap_or_else(|| panic!("`known` in tests/api/front_door/world.rs lacks `{noun}`"));
                     world.ids.insert(noun, id);
                 }
@@ -129,21 +129,21 @@ impl<'a> World<'a> {
         Samples { mark: self.mark, ids: &self.ids }
     }
 
-    pub async fn contact(&self) -> i64 {
-        let number = format!("55119{:08}", next());
+    pub async fn create_contact(&self) -> i64 {
+        let number = format!("55119{:08}", next_number());
         let new = ContactByNumber { number: &number, name: Some(self.mark), country: None };
         let db = &self.app.db;
         contacts::find_or_create_by_number(db, self.company.id, new, Source::Api).await.expect("contact").id.0
     }
 
-    /// An open ticket without a queue.
-    async fn ticket(&self) -> i64 {
-        let body = json!({"channelId": self.company.phone, "contactId": self.contact().await});
+    /// Opens a ticket without a queue.
+    async fn open_ticket(&self) -> i64 {
+        let body = json!({"channelId": self.company.phone, "contactId": self.create_contact().await});
         id(self.api.post("/tickets", body).await.data(201))
     }
 
-    pub async fn conversation(&self) -> Conversation {
-        let visitor = json!({"name": format!("{} {}", self.mark, next())});
+    pub async fn start_conversation(&self) -> Conversation {
+        let visitor = json!({"name": format!("{} {}", self.mark, next_number())});
         let open = json!({"channelId": self.company.webchat, "visitor": visitor});
         let session = self.api.post("/webchat/sessions", open).await;
         let session = session.data(201);
@@ -153,13 +153,13 @@ impl<'a> World<'a> {
         Conversation { session, contact, ticket: message["ticketId"].as_i64().expect("ticket"), message: id(message) }
     }
 
-    /// A campaign that is sent, or paused: to several contacts, each of whom has to wait for a minute after the one
-    /// before, so that it is not completed while a test is slow.
+    /// Creates a campaign that is being sent, or is paused. It sends one message a minute to several contacts, so that
+    /// it is not completed while a test is slow.
     async fn running_campaign(&self, is_paused: bool) -> i64 {
         let list = id(self.api.post("/contact-lists", json!({"name": self.mark})).await.data(201));
         let mut contacts = Vec::new();
         for _ in 0..6 {
-            contacts.push(self.contact().await);
+            contacts.push(self.create_contact().await);
         }
         let contacts = json!({"contactIds": contacts});
         self.api.post(&format!("/contact-lists/{list}/contacts"), contacts).await.data(200);
@@ -174,7 +174,7 @@ impl<'a> World<'a> {
     }
 
     /// Inserts a failed delivery of a webhook.
-    async fn delivery(&self, webhook: i64) {
+    async fn insert_delivery(&self, webhook: i64) {
         sqlx::query(
             "insert into webhook_deliveries (company_id, webhook_id, event_id, type, lane, status, created_at)
              values ($1, $2, $3, 'note.added', 'ticket:1', 'failed', now())",
@@ -188,10 +188,10 @@ impl<'a> World<'a> {
     }
 
     /// Inserts a question with the option `yes` that was sent in a conversation, and returns its id.
-    pub async fn question(&self, conversation: &Conversation) -> i64 {
+    pub async fn insert_question(&self, conversation: &Conversation) -> i64 {
         // A list is answered once all earlier messages are in the tables.
         self.api.get("/messages").await.data(200);
-        let question = 1_000_000_000 + i64::try_from(next()).expect("few");
+        let question = 1_000_000_000 + i64::try_from(next_number()).expect("few");
         sqlx::query(
             "insert into messages (company_id, id, ticket_id, contact_id, channel_id, direction, type, interactive,
                  status, source, provider_message_id, created_at)
@@ -213,9 +213,9 @@ impl<'a> World<'a> {
         question
     }
 
-    /// The id of a new record of a noun, created by the `POST` of its collection, whose path takes the ids of `within`;
-    /// none when there is no such endpoint.
-    async fn created(&self, wanted: &str, within: &[(String, String)]) -> Option<String> {
+    /// Creates a record of a noun by the `POST` of its collection, whose path takes the ids of `within`. Returns its
+    /// id, or none when there is no such endpoint.
+    async fn create_record(&self, wanted: &str, within: &[(String, String)]) -> Option<String> {
         let is_collection = |operation: &&Operation| {
             operation.method == "POST"
                 && self.operations.iter().any(|other| {
@@ -237,14 +237,14 @@ impl<'a> World<'a> {
         Some(id(&reply.body["data"]).to_string())
     }
 
-    /// Adds what an operation needs and its schema does not ask for by itself.
+    /// Adds what an operation needs although its schema does not require it.
     fn fill(&self, operation: &Operation, body: &mut Value) {
         if (operation.method, operation.path.as_str()) == ("POST", "/crm/cards/{cardId}/products") {
-            body["name"] = json!(format!("{} {}", self.mark, next()));
+            body["name"] = json!(format!("{} {}", self.mark, next_number()));
             body["unitPrice"] = json!(19.9);
         }
         if (operation.method, operation.path.as_str()) == ("POST", "/webhooks") {
-            // Deliveries would change by themselves.
+            // The deliveries of an active webhook would change by themselves.
             body["active"] = json!(false);
         }
         if (operation.method, operation.path.as_str()) == ("POST", "/campaigns") {
@@ -258,18 +258,18 @@ impl<'a> World<'a> {
         for name in operation.path_names() {
             let noun = noun(&operation.path, name);
             let id = match noun.as_str() {
-                "contactId" => self.contact().await.to_string(),
+                "contactId" => self.create_contact().await.to_string(),
                 "ticketId" => {
-                    let ticket = self.ticket().await;
+                    let ticket = self.open_ticket().await;
                     if operation.path.ends_with("/reopen") || operation.path.ends_with("/wrapup") {
                         crate::steps::close(&self.api, ticket).await;
                     }
                     ticket.to_string()
                 }
-                "sessionId" => self.conversation().await.session,
-                "messageId" => self.question(&self.conversation().await).await.to_string(),
+                "sessionId" => self.start_conversation().await.session,
+                "messageId" => self.insert_question(&self.start_conversation().await).await.to_string(),
                 "cardId" if operation.path.ends_with("/reopen") => {
-                    let card = self.created(&noun, &targets).await.expect("a card");
+                    let card = self.create_record(&noun, &targets).await.expect("a card");
                     let lost =
                         self.api.post(&format!("/crm/cards/{card}/lose"), json!({"statusReason": self.mark})).await;
                     lost.data(200);
@@ -279,13 +279,13 @@ impl<'a> World<'a> {
                     self.running_campaign(operation.path.ends_with("/resume")).await.to_string()
                 }
                 "webhookId" if operation.path.ends_with("/replay") => {
-                    let webhook = self.created(&noun, &targets).await.expect("a webhook");
+                    let webhook = self.create_record(&noun, &targets).await.expect("a webhook");
                     let on = self.api.put(&format!("/webhooks/{webhook}"), json!({"active": true})).await;
                     on.data(200);
                     webhook
                 }
                 _ if operation.method == "GET" => self.id(&noun).to_owned(),
-                _ => self.created(&noun, &targets).await.unwrap_or_else(|| self.id(&noun).to_owned()),
+                _ => self.create_record(&noun, &targets).await.unwrap_or_else(|| self.id(&noun).to_owned()),
             };
             targets.push((name.to_owned(), id));
         }
@@ -301,13 +301,13 @@ impl<'a> World<'a> {
         let field_name = field.map(|field| field.to_string()).unwrap_or_default();
         let mut set = |name: &str, value: Value| body[name] = value;
         match (operation.method, operation.path.as_str(), field_name.as_str()) {
-            ("POST", "/contacts", _) => set("name", json!(format!("{} {}", self.mark, next()))),
+            ("POST", "/contacts", _) => set("name", json!(format!("{} {}", self.mark, next_number()))),
             ("POST", "/contacts/import", "contacts.tagIds") => body["contacts"][0]["name"] = json!(self.mark),
             ("POST", "/tickets", _) => {
                 set("channelId", json!(company.phone));
-                set("contactId", json!(self.contact().await));
+                set("contactId", json!(self.create_contact().await));
             }
-            ("POST", "/contacts/{contactId}/merge", _) => set("fromContactId", json!(self.contact().await)),
+            ("POST", "/contacts/{contactId}/merge", _) => set("fromContactId", json!(self.create_contact().await)),
             ("POST", "/tickets/{ticketId}/merge", _) => {
                 let closed: i64 = targets[0].1.parse().expect("a number");
                 crate::steps::close(&self.api, closed).await;
@@ -318,10 +318,10 @@ impl<'a> World<'a> {
             }
             ("POST", "/tickets/{ticketId}/transfer", "") => set("userId", json!(company.ben)),
             ("POST", "/contact-lists/{contactListId}/contacts", "") => {
-                set("contactIds", json!([self.contact().await]));
+                set("contactIds", json!([self.create_contact().await]));
             }
             ("POST", "/messages", field_name) => {
-                let conversation = self.conversation().await;
+                let conversation = self.start_conversation().await;
                 match field_name {
                     "contactId" | "channelId" => {
                         set("contactId", json!(conversation.contact));
@@ -334,15 +334,15 @@ impl<'a> World<'a> {
                 set("body", json!(self.mark));
             }
             ("POST", "/webchat/sessions/{sessionId}/messages", "reply.messageId") => {
-                let conversation = self.conversation().await;
-                let question = self.question(&conversation).await;
+                let conversation = self.start_conversation().await;
+                let question = self.insert_question(&conversation).await;
                 set("reply", json!({"messageId": question, "id": "yes"}));
                 targets[0].1 = conversation.session;
             }
             ("POST", "/webchat/sessions/{sessionId}/messages", _) => set("body", json!(self.mark)),
             ("POST", "/webhooks/{webhookId}/replay", "deliveryId") => {
                 let webhook: i64 = targets[0].1.parse().expect("a number");
-                self.delivery(webhook).await;
+                self.insert_delivery(webhook).await;
             }
             ("POST", "/webhooks/{webhookId}/replay", "") => set("after", json!(0)),
             ("PUT", "/custom-fields/order", _) => {
@@ -383,7 +383,7 @@ impl<'a> World<'a> {
         targets.iter().fold(operation.path.clone(), put)
     }
 
-    /// Asks for the operation; without a body where it takes none.
+    /// Sends a request for the operation, without a body if it takes none.
     pub async fn ask(&self, operation: &Operation, targets: &[(String, String)], body: &Value) -> Reply {
         let request = self.api.request(method(operation.method), &Self::path(operation, targets));
         Reply::of(if operation.body.is_some() { request.json(body) } else { request }).await

@@ -307,7 +307,7 @@ async fn a_campaign_that_starts_by_itself_is_paused_before_its_first_message_if_
 }
 
 #[actix_web::test]
-async fn a_campaign_is_not_paused_for_a_template_that_is_beyond_the_limit_of_those_that_are_read() {
+async fn a_campaign_is_not_paused_if_its_template_is_beyond_the_number_of_those_that_are_read() {
     /// How many templates are read: 24 pages, and this provider has two on a page.
     const READ_MAX: usize = 48;
     let app = OwnApp::start().await;

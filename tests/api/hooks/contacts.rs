@@ -32,7 +32,7 @@ async fn a_contact_is_found_by_their_number_and_keeps_the_name_they_were_given()
 }
 
 #[actix_web::test]
-async fn a_number_the_provider_writes_otherwise_is_the_same_contact() {
+async fn a_number_that_the_provider_spells_differently_finds_the_same_contact() {
     let app = TestApp::shared().await;
     let channel = ProviderChannel::phone(&app).await;
     // Created with the ninth digit; the provider leaves it out.
@@ -47,7 +47,7 @@ async fn a_number_the_provider_writes_otherwise_is_the_same_contact() {
 }
 
 #[actix_web::test]
-async fn a_contact_is_named_only_by_what_is_said_of_them() {
+async fn a_contact_is_named_only_by_an_entry_about_them() {
     let app = TestApp::shared().await;
     let channel = ProviderChannel::phone(&app).await;
     // The sender's number, the ids in the only entry of `contacts`, and whether its name is the sender's.
@@ -77,7 +77,7 @@ async fn a_contact_is_named_only_by_what_is_said_of_them() {
 }
 
 #[actix_web::test]
-async fn who_hides_their_number_is_known_by_the_providers_own_id() {
+async fn a_contact_who_hides_their_number_is_known_by_the_providers_id() {
     let app = TestApp::shared().await;
     let channel = ProviderChannel::phone(&app).await;
     let phone = channel.phone_account();
@@ -143,7 +143,7 @@ async fn two_companies_share_a_contact_and_a_providers_ids_and_see_nothing_of_ea
 }
 
 #[actix_web::test]
-async fn who_was_deleted_and_writes_again_is_somebody_new() {
+async fn a_deleted_contact_who_writes_again_is_a_new_contact() {
     let app = TestApp::shared().await;
     let channel = ProviderChannel::phone(&app).await;
     let phone = channel.phone_account();

@@ -13,7 +13,7 @@ use crate::support::provider::hooks::{signature, text};
 use crate::support::{OwnApp, PATIENCE, Reply, TestApp, eventually, patience};
 
 #[actix_web::test]
-async fn the_challenge_is_answered_to_who_knows_the_token() {
+async fn the_challenge_is_answered_for_a_caller_who_knows_the_token() {
     let app = TestApp::shared().await;
     let channel = ProviderChannel::phone(&app).await;
     let path = channel.path();
@@ -120,8 +120,8 @@ async fn bad_signatures_are_limited_and_stop_no_valid_call() {
 }
 
 #[actix_web::test]
-async fn a_caller_that_tries_keys_is_limited_and_stops_no_call_from_its_address() {
-    // Of its own: in a shared service the limit would refuse what other tests send from this address.
+async fn a_caller_that_guesses_keys_is_limited_and_stops_no_call_from_its_address() {
+    // A service of its own: in a shared one the limit would refuse what other tests send from this address.
     let app = OwnApp::start().await;
     let channel = ProviderChannel::phone(&app).await;
     let mut refused = 0;
@@ -142,7 +142,7 @@ async fn a_caller_that_tries_keys_is_limited_and_stops_no_call_from_its_address(
     app.stop().await;
 }
 
-/// Begins a call without a signature: its head and so many bytes of a body that is never completed.
+/// Begins a call without a signature: its head and `sent` bytes of a body that is never completed.
 async fn begin_slowly(app: &TestApp, channel: &ProviderChannel, sent: usize) -> TcpStream {
     let mut stream = TcpStream::connect(app.address).await.expect("a connection");
     let head = format!(
@@ -154,11 +154,11 @@ async fn begin_slowly(app: &TestApp, channel: &ProviderChannel, sent: usize) -> 
     stream
 }
 
-/// After this time, a call whose body is incomplete may be cut off for others.
-const ON_ITS_WAY_MAX: Duration = Duration::from_secs(1);
+/// The age from which a call whose body is incomplete may be cut off to make room for others.
+const CUT_OFF_AFTER: Duration = Duration::from_secs(1);
 
-/// How long signed calls take beside slow ones without a signature, sorted. A call that was cut off because the machine
-/// was slow (`503`, or `408` if its body came too slowly) is sent again, as a provider does.
+/// How long signed calls take while slow ones without a signature are open, sorted. A call that was cut off because
+/// the machine was slow (`503`, or `408` if its body came too slowly) is sent again, as a provider does.
 async fn times_beside_slow_calls() -> Vec<Duration> {
     let app = OwnApp::start().await;
     let channel = ProviderChannel::phone(&app).await;
@@ -184,7 +184,7 @@ async fn times_beside_slow_calls() -> Vec<Duration> {
             if reply.status != 503 && reply.status != 408 {
                 break reply;
             }
-            assert!(sent.elapsed() >= ON_ITS_WAY_MAX, "call {number} is refused at once: {}", reply.body);
+            assert!(sent.elapsed() >= CUT_OFF_AFTER, "call {number} is refused at once: {}", reply.body);
             assert!(began.elapsed() < patience(PATIENCE), "call {number} is always refused: {}", reply.body);
         };
         assert_eq!(reply.data(200)["taken"], 1, "call {number}");
@@ -196,7 +196,7 @@ async fn times_beside_slow_calls() -> Vec<Duration> {
     times
 }
 
-/// Sixteen calls that claimed 4 MiB each once held all the memory of hooks, for minutes and by the claim alone.
+/// In the past, sixteen calls that merely claimed bodies of 4 MiB held all the memory of hooks for minutes.
 #[actix_web::test]
 async fn slow_calls_without_a_signature_hold_up_nobody() {
     assert_eq!(times_beside_slow_calls().await.len(), 60);
@@ -231,7 +231,7 @@ async fn silent_calls_hold_up_nobody() {
 }
 
 #[actix_web::test]
-async fn a_call_larger_than_any_is_refused_and_one_as_large_as_a_provider_sends_is_taken() {
+async fn a_call_larger_than_any_of_a_provider_is_refused_and_one_as_large_as_a_provider_sends_is_taken() {
     let app = TestApp::shared().await;
     let channel = ProviderChannel::phone(&app).await;
     let large = channel.phone_account().message(MARIA, "Maria", text("wamid.1", &"a".repeat(3_000_000)));
@@ -254,7 +254,7 @@ async fn an_unreadable_call_is_answered_200_so_that_it_is_not_repeated() {
         let reply = channel.call(&app.api, unreadable, Some(&signature)).await;
         assert_eq!(reply.data(200)["unreadable"], 1, "{unreadable}");
     }
-    // An unreadable part takes nothing from the others.
+    // An unreadable part does not affect the others.
     let mut mixed = good.clone();
     let value = &mut mixed["entry"][0]["changes"][0]["value"];
     let message = value["messages"][0].clone();
@@ -300,7 +300,7 @@ async fn an_inactive_company_takes_nothing_until_it_is_active_again() {
 }
 
 #[actix_web::test]
-async fn a_call_for_another_number_of_the_account_goes_to_its_own_channel() {
+async fn a_call_for_another_number_of_the_account_goes_to_that_numbers_channel() {
     use hotline_persistence::tables::channels::ChannelType::Whatsapp;
 
     use super::Setup;

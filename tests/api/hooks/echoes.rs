@@ -1,4 +1,4 @@
-//! What the company writes in other apps: the provider's own, or another one that is connected to the account.
+//! Echoes: what the company writes in other apps, the provider's own or another one that is connected to the account.
 
 use hotline_persistence::tables::channels::ChannelType::{Instagram, Messenger, Whatsapp};
 use serde_json::{Value, json};
@@ -28,7 +28,7 @@ async fn deliver_echoes(app: &TestApp, channel: &ProviderChannel, messages: Vec<
 }
 
 /// How many contacts wait for an answer.
-async fn waiting(app: &TestApp) -> Value {
+async fn count_waiting(app: &TestApp) -> Value {
     app.api.get("/dashboards/service").await.data(200)["waitingAgent"].clone()
 }
 
@@ -41,12 +41,12 @@ fn ignored(ignored: u64) -> Tally {
 }
 
 #[actix_web::test]
-async fn what_is_written_on_the_phone_is_a_message_of_the_company_once_and_answers() {
+async fn what_is_written_on_the_phone_is_shown_once_as_the_companys_message_and_answers_the_contact() {
     let app = OwnApp::start().await;
     let channel = ProviderChannel::phone(&app).await;
     deliver_messages(&app, &channel, vec![text("wamid.1", "a question")]).await;
     let opened = tickets(&app.api, channel.id).await.remove(0);
-    assert_eq!(waiting(&app).await, 1);
+    assert_eq!(count_waiting(&app).await, 1);
     let begin = newest(&app.api).await;
     let written = || text("wamid.e", "from the phone").replying_to(MARIA, "wamid.1");
     assert_eq!(deliver_echoes(&app, &channel, vec![written()]).await, all_taken(1));
@@ -62,22 +62,22 @@ async fn what_is_written_on_the_phone_is_a_message_of_the_company_once_and_answe
     assert_eq!((&answer["quotedMessageId"], &answer["ticketId"]), (&question["id"], &opened["id"]));
     let answered = ticket(&app.api, id(&opened)).await;
     assert_eq!(answered["firstResponseAt"], answer["createdAt"]);
-    assert_eq!((&answered["lastMessage"]["body"], waiting(&app).await), (&answer["body"], json!(0)));
+    assert_eq!((&answered["lastMessage"]["body"], count_waiting(&app).await), (&answer["body"], json!(0)));
     assert_eq!(answered["unreadCount"], 1, "nobody has read it here");
 
     let logged = after(&app.api, begin).await;
-    assert_eq!(types(&logged), ["message.created"], "and no second event says that it was sent");
+    assert_eq!(types(&logged), ["message.created"], "not exactly one event");
     assert_eq!(logged[0]["by"], json!({"type": "user", "id": null, "name": null}));
     assert_eq!(&logged[0]["data"], answer);
     check_events(&app.db, app.company.id).await;
     let app = restarted(app).await;
-    assert_eq!(deliver_echoes(&app, &channel, vec![written()]).await, repeated(1), "also after a restart");
+    assert_eq!(deliver_echoes(&app, &channel, vec![written()]).await, repeated(1), "taken again after a restart");
     assert_eq!(messages(&app.api, channel.id).await, all);
     app.stop().await;
 }
 
 #[actix_web::test]
-async fn an_echo_without_an_open_ticket_opens_one_that_greets_nobody() {
+async fn an_echo_without_an_open_ticket_opens_one_without_a_greeting() {
     let app = OwnApp::start().await;
     let queue = app.company.sales;
     let greeting = json!({"name": "Sales", "greeting": "How can we help?"});
@@ -89,10 +89,10 @@ async fn an_echo_without_an_open_ticket_opens_one_that_greets_nobody() {
     let opened = tickets(&app.api, channel.id).await.remove(0);
     assert_eq!((&opened["creationSource"], &opened["unreadCount"]), (&json!("user"), &json!(0)));
     assert_eq!(opened["contact"]["number"], STRANGER);
-    assert_eq!((&opened["queue"]["id"], waiting(&app).await), (&json!(queue), json!(0)));
+    assert_eq!((&opened["queue"]["id"], count_waiting(&app).await), (&json!(queue), json!(0)));
     let logged = app.api.get("/events?types=contact.created,ticket.opened,message.created").await;
     let logged: Vec<_> = logged.data(200).as_array().expect("events").iter().collect();
-    assert_eq!(logged.len(), 3, "and no greeting");
+    assert_eq!(logged.len(), 3, "the contact was greeted");
     assert!(logged.iter().all(|event| event["by"]["type"] == "user"), "{logged:?}");
     close(&app.api, id(&opened)).await;
     let call = channel.phone_account().echoes(STRANGER, vec![text("wamid.2", "one more thing")]);
@@ -120,7 +120,7 @@ async fn a_picture_from_the_phone_has_its_file() {
         (&json!("outbound"), &json!("media"), &json!("here"))
     );
     assert_eq!(shown["media"]["mimeType"], "image/png");
-    assert_eq!(provider.calls(&channel.account).len(), 0, "it is not sent again");
+    assert_eq!(provider.calls(&channel.account).len(), 0, "it was sent again");
     check_events(&app.db, app.company.id).await;
     app.stop().await;
 }
@@ -130,17 +130,17 @@ async fn the_company_edits_deletes_and_reacts_on_the_phone_too() {
     let app = OwnApp::start().await;
     let channel = ProviderChannel::phone(&app).await;
     deliver_messages(&app, &channel, vec![text("wamid.1", "hello")]).await;
-    let other = |id: &str, kind: &str, part: Value| Message(json!({"id": id, "type": kind, kind: part}));
+    let echo = |id: &str, kind: &str, part: Value| Message(json!({"id": id, "type": kind, kind: part}));
     let edited = json!({"type": "text", "text": {"body": "new text"}});
-    let edit = other("wamid.d", "edit", json!({"original_message_id": "wamid.2", "message": edited}));
+    let edit = echo("wamid.d", "edit", json!({"original_message_id": "wamid.2", "message": edited}));
     // The edit arrives before its original.
     assert_eq!(deliver_echoes(&app, &channel, vec![edit]).await, all_taken(1));
     assert_eq!(
         deliver_echoes(&app, &channel, vec![text("wamid.2", "old text"), text("wamid.3", "a secret")]).await,
         all_taken(2)
     );
-    let revoke = other("wamid.r", "revoke", json!({"original_message_id": "wamid.3"}));
-    let strange = other("wamid.s", "poll_creation", json!({"name": "Pizza?"}));
+    let revoke = echo("wamid.r", "revoke", json!({"original_message_id": "wamid.3"}));
+    let strange = echo("wamid.s", "poll_creation", json!({"name": "Pizza?"}));
     let tally =
         deliver_echoes(&app, &channel, vec![reaction("wamid.l", "wamid.1", Some("\u{1F44D}")), revoke, strange]).await;
     assert_eq!(tally, Tally { taken: 2, ignored: 1, ..Tally::default() });
@@ -170,17 +170,17 @@ async fn echoes_and_messages_of_the_contact_may_arrive_in_any_order() {
     let first_response = async || ticket(&app.api, opened).await["firstResponseAt"].clone();
     // Written before the question, so it is no answer.
     deliver_echoes(&app, &channel, vec![text("wamid.2", "good morning").at(now - 200)]).await;
-    assert_eq!((first_response().await, waiting(&app).await), (Value::Null, json!(1)));
+    assert_eq!((first_response().await, count_waiting(&app).await), (Value::Null, json!(1)));
     // Written after the question, and reported late, like the question itself.
     deliver_echoes(&app, &channel, vec![text("wamid.3", "an answer").at(now - 50)]).await;
     assert!(first_response().await.is_string());
-    assert_eq!(waiting(&app).await, 0);
+    assert_eq!(count_waiting(&app).await, 0);
     // The contact has written again before this answer is reported: they still wait.
     deliver_messages(&app, &channel, vec![text("wamid.4", "and?").at(now)]).await;
     deliver_echoes(&app, &channel, vec![text("wamid.5", "one moment").at(now - 20)]).await;
-    assert_eq!(waiting(&app).await, 1);
+    assert_eq!(count_waiting(&app).await, 1);
     deliver_echoes(&app, &channel, vec![text("wamid.6", "yes").at(now)]).await;
-    assert_eq!(waiting(&app).await, 0);
+    assert_eq!(count_waiting(&app).await, 0);
     assert_eq!(tickets(&app.api, channel.id).await.len(), 1);
     check_events(&app.db, app.company.id).await;
     app.stop().await;
@@ -223,10 +223,10 @@ async fn social_channels_show_what_other_apps_have_sent() {
         ];
         assert_eq!(shown, expected, "{object}");
         assert!(all[1..].iter().all(|message| message["direction"] == "outbound"));
-        assert_eq!((tickets(&app.api, channel.id).await.len(), waiting(&app).await), (1, json!(0)));
+        assert_eq!((tickets(&app.api, channel.id).await.len(), count_waiting(&app).await), (1, json!(0)));
         let name = contact(&app.api, &all[0]["contactId"]).await["name"].clone();
         assert_eq!(name, json!(format!("{native} 4821")));
-        // A reading by the account itself is no reading by the contact.
+        // A read by the account itself is not a read by the contact.
         let read_at = chrono::Utc::now().timestamp_millis();
         let mut own = page.call_body(&channel.account, read_at, vec![events::read(read_at)]);
         own["entry"][0]["messaging"][0]["recipient"] = json!({"id": PSID});
@@ -259,12 +259,12 @@ async fn what_an_earlier_process_may_have_sent_is_not_shown_twice() {
 }
 
 #[actix_web::test]
-async fn twins_of_an_echo_are_one_message() {
+async fn copies_of_an_echo_are_one_message() {
     let app = TestApp::shared().await;
     let channel = ProviderChannel::phone(&app).await;
     let call = channel.phone_account().echoes(MARIA, vec![text("wamid.1", "from the phone")]);
-    let twins = futures_util::future::join_all((0..8).map(|_| channel.deliver(&app.api, &call))).await;
-    assert_eq!(twins.iter().map(|tally| tally.taken).sum::<u64>(), 1);
+    let tallies = futures_util::future::join_all((0..8).map(|_| channel.deliver(&app.api, &call))).await;
+    assert_eq!(tallies.iter().map(|tally| tally.taken).sum::<u64>(), 1);
     assert_eq!((messages(&app.api, channel.id).await.len(), tickets(&app.api, channel.id).await.len()), (1, 1));
     app.stop().await;
 }
@@ -285,14 +285,14 @@ async fn messages_to_another_app_are_shown_and_wait_for_no_agent() {
     assert_eq!(channel.deliver(&app.api, &call).await, all_taken(2));
     assert_eq!(channel.deliver(&app.api, &call).await, repeated(2));
     let all = messages(&app.api, channel.id).await;
-    assert_eq!(all.len(), 2, "and no greeting: {all:?}");
+    assert_eq!(all.len(), 2, "the contact was greeted: {all:?}");
     for message in &all {
         assert_eq!((&message["direction"], &message["via"]), (&json!("inbound"), &json!("otherApp")));
         assert_eq!(message["app"], json!({"id": null, "name": null}));
     }
     let opened = tickets(&app.api, channel.id).await.remove(0);
     assert_eq!((&opened["creationSource"], &opened["unreadCount"]), (&json!("automation"), &json!(2)));
-    assert_eq!(waiting(&app).await, 0);
+    assert_eq!(count_waiting(&app).await, 0);
     let handled_by = async || ticket(&app.api, id(&opened)).await["handledBy"].clone();
     let other = |id: Value, name: Value| json!({"app": {"id": id, "name": name}});
     assert_eq!(handled_by().await, other(Value::Null, Value::Null));
@@ -312,12 +312,12 @@ async fn messages_to_another_app_are_shown_and_wait_for_no_agent() {
     assert_eq!(handled_by().await, other(json!("7"), Value::Null));
     let app = restarted(app).await;
     let handled_by = async || ticket(&app.api, id(&opened)).await["handledBy"].clone();
-    assert_eq!(handled_by().await, other(json!("7"), Value::Null), "also after a restart");
+    assert_eq!(handled_by().await, other(json!("7"), Value::Null), "forgotten after a restart");
     let roles = json!({"app_roles": {"1": ["primary_receiver"]}});
     assert_eq!(channel.deliver(&app.api, &page.call_body(PSID, now, vec![roles])).await, ignored(1));
     // A message that is sent to this app again waits for the company.
     channel.deliver(&app.api, &page.call_body(PSID, now, vec![events::text("m_3", "to you")])).await;
-    assert_eq!((waiting(&app).await, handled_by().await), (json!(1), Value::Null));
+    assert_eq!((count_waiting(&app).await, handled_by().await), (json!(1), Value::Null));
     assert_eq!(messages(&app.api, channel.id).await.pop().expect("a message")["via"], Value::Null);
 
     let phone = ProviderChannel::phone(&app).await;

@@ -1,4 +1,4 @@
-//! Files contacts send: the message at once, the file once it was fetched.
+//! Files that contacts send: the message is shown at once, the file once it has been fetched.
 
 use std::time::Duration;
 
@@ -23,13 +23,13 @@ const PNG: &[u8] = &[
 ];
 const PDF: &[u8] = b"%PDF-1.4\n1 0 obj\n<<>>\nendobj\n";
 
-async fn with_provider(app: &TestApp, provider: &Provider) -> ProviderChannel {
+async fn create_channel(app: &TestApp, provider: &Provider) -> ProviderChannel {
     let setup = Setup { provider_url: Some(&provider.url), ..Setup::default() };
     ProviderChannel::create(app, &app.company, Whatsapp, setup).await
 }
 
-/// The file of the last message, once it is there.
-async fn fetched(app: &TestApp, channel: &ProviderChannel) -> Value {
+/// Waits until the last message has its file, and returns that.
+async fn wait_for_file(app: &TestApp, channel: &ProviderChannel) -> Value {
     let last = async || messages(&app.api, channel.id).await.pop().unwrap_or_default();
     eventually("the file is there", || async { last().await["media"].is_object() }).await;
     last().await["media"].clone()
@@ -43,15 +43,15 @@ async fn bytes_of(app: &TestApp, media: &Value) -> Vec<u8> {
 }
 
 #[actix_web::test]
-async fn a_file_is_fetched_behind_the_answer_and_shown_with_its_message() {
+async fn a_file_is_fetched_after_the_answer_and_shown_with_its_message() {
     let provider = Provider::start().await;
     let app = TestApp::shared().await;
-    let channel = with_provider(&app, &provider).await;
+    let channel = create_channel(&app, &provider).await;
     let phone = channel.phone_account();
     let picture = provider.offer("image/png", PNG);
     let call = phone.message(MARIA, "Maria", image("wamid.1", &picture, Some("my cat")));
     assert_eq!(channel.deliver(&app.api, &call).await, all_taken(1));
-    let media = fetched(&app, &channel).await;
+    let media = wait_for_file(&app, &channel).await;
     assert_eq!((&media["mimeType"], &media["size"]), (&json!("image/png"), &json!(PNG.len())), "{media}");
     assert_eq!(bytes_of(&app, &media).await, PNG);
     let message = &messages(&app.api, channel.id).await[0];
@@ -63,7 +63,7 @@ async fn a_file_is_fetched_behind_the_answer_and_shown_with_its_message() {
     let paper = provider.offer("application/pdf", PDF);
     let call = phone.message(MARIA, "Maria", file("wamid.2", "document", &paper, "application/pdf", None));
     channel.deliver(&app.api, &call).await;
-    let media = fetched(&app, &channel).await;
+    let media = wait_for_file(&app, &channel).await;
     assert_eq!((&media["mimeType"], &media["fileName"]), (&json!("application/pdf"), &json!("invoice.pdf")));
     assert_eq!(messages(&app.api, channel.id).await[1]["body"], Value::Null);
     app.stop().await;
@@ -73,25 +73,25 @@ async fn a_file_is_fetched_behind_the_answer_and_shown_with_its_message() {
 async fn a_voice_message_is_shown_as_one() {
     let provider = Provider::start().await;
     let app = TestApp::shared().await;
-    let channel = with_provider(&app, &provider).await;
+    let channel = create_channel(&app, &provider).await;
     let phone = channel.phone_account();
     let sound = provider
         .offer("audio/ogg", &b"OggS\0\x02\0\0\0\0\0\0\0\0\x01\0\0\0\0\0\0\0\0\0\0\0\x01\x13OpusHead\x01\x01"[..]);
     assert_eq!(channel.deliver(&app.api, &phone.message(MARIA, "Maria", voice("wamid.v", &sound))).await, all_taken(1));
-    let media = fetched(&app, &channel).await;
+    let media = wait_for_file(&app, &channel).await;
     assert_eq!((&media["mimeType"], &media["voice"]), (&json!("audio/ogg"), &json!(true)), "{media}");
     let message = phone.message(MARIA, "Maria", file("wamid.a", "audio", &sound, "audio/ogg", None));
     assert_eq!(channel.deliver(&app.api, &message).await, all_taken(1));
-    let media = fetched(&app, &channel).await;
+    let media = wait_for_file(&app, &channel).await;
     assert_eq!(media["voice"], json!(false), "{media}");
     app.stop().await;
 }
 
 #[actix_web::test]
-async fn a_file_that_is_not_there_yet_is_asked_for_again_and_one_that_never_comes_says_so() {
+async fn a_file_that_is_not_available_yet_is_requested_again_and_one_that_is_lost_has_an_error() {
     let provider = Provider::start().await;
     let app = TestApp::shared().await;
-    let channel = with_provider(&app, &provider).await;
+    let channel = create_channel(&app, &provider).await;
     let phone = channel.phone_account();
     // The token is refused for a while.
     provider.only_token("", "another token");
@@ -100,7 +100,7 @@ async fn a_file_that_is_not_there_yet_is_asked_for_again_and_one_that_never_come
     let waiting = messages(&app.api, channel.id).await[0].clone();
     assert_eq!((&waiting["type"], &waiting["media"]), (&json!("media"), &Value::Null), "{waiting}");
     provider.only_token("", "access token");
-    assert_eq!(bytes_of(&app, &fetched(&app, &channel).await).await, PNG);
+    assert_eq!(bytes_of(&app, &wait_for_file(&app, &channel).await).await, PNG);
 
     channel.deliver(&app.api, &phone.message(MARIA, "Maria", image("wamid.2", "404", Some("gone")))).await;
     let last = async || messages(&app.api, channel.id).await.pop().expect("a message");
@@ -111,12 +111,12 @@ async fn a_file_that_is_not_there_yet_is_asked_for_again_and_one_that_never_come
 
     let empty = provider.offer("image/png", "");
     channel.deliver(&app.api, &phone.message(MARIA, "Maria", image("wamid.3", &empty, None))).await;
-    eventually("an empty file is none", || async { last().await["error"]["code"] == "ERR_API_MEDIA_EMPTY" }).await;
+    eventually("an empty file is refused", || async { last().await["error"]["code"] == "ERR_API_MEDIA_EMPTY" }).await;
     // A file has the type of its content, not the announced one.
     let named_otherwise = provider.offer("audio/ogg", PDF);
     let call = phone.message(MARIA, "Maria", file("wamid.4", "audio", &named_otherwise, "audio/ogg", None));
     channel.deliver(&app.api, &call).await;
-    assert_eq!(fetched(&app, &channel).await["mimeType"], "application/pdf");
+    assert_eq!(wait_for_file(&app, &channel).await["mimeType"], "application/pdf");
     app.stop().await;
 }
 
@@ -124,7 +124,7 @@ async fn a_file_that_is_not_there_yet_is_asked_for_again_and_one_that_never_come
 async fn files_that_are_not_fetched_yet_are_fetched_after_a_restart() {
     let provider = Provider::start().await;
     let app = OwnApp::start().await;
-    let channel = with_provider(&app, &provider).await;
+    let channel = create_channel(&app, &provider).await;
     provider.only_token("", "another token");
     let picture = provider.offer("image/png", PNG);
     let call = channel.phone_account().message(MARIA, "Maria", image("wamid.1", &picture, None));
@@ -132,7 +132,7 @@ async fn files_that_are_not_fetched_yet_are_fetched_after_a_restart() {
     let app = restarted(app).await;
     assert_eq!(messages(&app.api, channel.id).await[0]["media"], Value::Null);
     provider.only_token("", "access token");
-    assert_eq!(bytes_of(&app, &fetched(&app, &channel).await).await, PNG);
+    assert_eq!(bytes_of(&app, &wait_for_file(&app, &channel).await).await, PNG);
     app.stop().await;
 }
 
@@ -140,7 +140,7 @@ async fn files_that_are_not_fetched_yet_are_fetched_after_a_restart() {
 async fn a_file_of_a_closed_ticket_is_fetched_and_one_of_a_deleted_contact_is_removed() {
     let provider = Provider::start().await;
     let app = OwnApp::start().await;
-    let channel = with_provider(&app, &provider).await;
+    let channel = create_channel(&app, &provider).await;
     let phone = channel.phone_account();
     provider.only_token("", "another token");
     let picture = provider.offer("image/png", PNG);
@@ -153,7 +153,7 @@ async fn a_file_of_a_closed_ticket_is_fetched_and_one_of_a_deleted_contact_is_re
     }
     assert_eq!(app.api.delete(&format!("/contacts/{}", all[1]["contactId"])).await.status, 204);
     provider.only_token("", "access token");
-    let media = fetched(&app, &channel).await;
+    let media = wait_for_file(&app, &channel).await;
     assert_eq!(bytes_of(&app, &media).await, PNG);
     assert_eq!(contact(&app.api, &all[0]["contactId"]).await["name"], "Maria");
     // The other file arrives all the same, without a message, and the sweep removes it.
@@ -194,7 +194,7 @@ async fn files_of_a_social_message_are_one_message_each() {
 }
 
 #[actix_web::test]
-async fn a_file_whose_name_and_content_show_no_type_has_the_one_of_its_download() {
+async fn a_file_whose_name_and_content_show_no_type_has_the_type_of_its_download() {
     const NOISE: &[u8] = &[0x00, 0x9c, 0xff, 0x01, 0x80, 0x00, 0x17];
     let provider = Provider::start().await;
     let app = TestApp::shared().await;
@@ -207,7 +207,7 @@ async fn a_file_whose_name_and_content_show_no_type_has_the_one_of_its_download(
         event["message"]["attachments"][0]["payload"]["title"] = "report".into();
         let call = channel.page("page").call_body("77", 1_700_000_000_000, vec![event]);
         assert_eq!(channel.deliver(&app.api, &call).await, all_taken(1));
-        assert_eq!(fetched(&app, &channel).await["mimeType"], expected);
+        assert_eq!(wait_for_file(&app, &channel).await["mimeType"], expected);
     }
     app.stop().await;
 }
@@ -259,8 +259,8 @@ async fn a_file_at_a_private_address_is_not_fetched() {
     app.stop().await;
 }
 
-/// Thousands of addresses of one company that never answer, on more channels than there were places once. Files of
-/// another company are fetched all the same.
+/// Thousands of addresses of one company never answer, on more channels than there used to be places for fetches.
+/// Files of another company are fetched all the same.
 #[actix_web::test]
 async fn dead_addresses_of_one_company_delay_no_files_of_another() {
     const CHANNELS: usize = 6;
@@ -312,20 +312,20 @@ async fn a_file_is_fetched_up_to_the_providers_own_limit() {
     const SIZE: usize = 17 << 20;
     let provider = Provider::start().await;
     let app = TestApp::shared().await;
-    let channel = with_provider(&app, &provider).await;
+    let channel = create_channel(&app, &provider).await;
     let mut bytes = PDF.to_vec();
     bytes.resize(SIZE, b' ');
     let paper = provider.offer("application/pdf", bytes);
     let call =
         channel.phone_account().message(MARIA, "Maria", file("wamid.1", "document", &paper, "application/pdf", None));
     assert_eq!(channel.deliver(&app.api, &call).await, all_taken(1));
-    let media = fetched(&app, &channel).await;
+    let media = wait_for_file(&app, &channel).await;
     assert_eq!((&media["mimeType"], &media["size"]), (&json!("application/pdf"), &json!(SIZE)));
     app.stop().await;
 }
 
-/// A file arrives in pieces, with a pause before each. One pause is shorter than [`CALL_TIME_MAX`], all of them are
-/// longer.
+/// A file arrives in pieces, with a pause before each. One pause is shorter than [`CALL_TIME_MAX`], all of them
+/// together are longer.
 const PIECES: usize = 30;
 const PIECE_BYTES: usize = 64 << 10;
 const PAUSE: Duration = Duration::from_millis(100);
@@ -350,7 +350,7 @@ async fn send_slowly(mut stream: TcpStream) -> std::io::Result<()> {
 }
 
 #[actix_web::test]
-async fn a_file_that_takes_longer_than_a_call_may_is_fetched_while_it_arrives() {
+async fn a_file_that_takes_longer_than_a_call_may_is_fetched_as_long_as_it_keeps_arriving() {
     let provider = Provider::start().await;
     let defaults = TestOptions::default();
     let outbound = OutboundOptions { call_time_max: CALL_TIME_MAX, ..defaults.outbound.clone() };
@@ -368,7 +368,7 @@ async fn a_file_that_takes_longer_than_a_call_may_is_fetched_while_it_arrives() 
     let event = events::attachment("m_1", "file", &url);
     let call = channel.page("page").call_body("77", 1_700_000_000_000, vec![event]);
     assert_eq!(channel.deliver(&app.api, &call).await, all_taken(1));
-    let media = fetched(&app, &channel).await;
+    let media = wait_for_file(&app, &channel).await;
     let expected = (&json!("application/pdf"), &json!(PIECES * PIECE_BYTES));
     assert_eq!((&media["mimeType"], &media["size"]), expected, "{media}");
     server.abort();
@@ -381,7 +381,7 @@ async fn the_error_of_a_file_that_is_too_large_names_the_option() {
     let mut options = TestOptions::default();
     options.media.fetched_bytes_max = 20;
     let app = OwnApp::start_with(options).await;
-    let channel = with_provider(&app, &provider).await;
+    let channel = create_channel(&app, &provider).await;
     let paper = provider.offer("application/pdf", PDF);
     let call =
         channel.phone_account().message(MARIA, "Maria", file("wamid.1", "document", &paper, "application/pdf", None));

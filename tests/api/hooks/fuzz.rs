@@ -1,4 +1,4 @@
-//! Whatever a signed call contains, nothing breaks: it is never a `500`, and its valid parts are taken.
+//! Whatever a signed call contains, it is answered with `200`, and later calls are taken as before.
 
 use hotline_persistence::tables::channels::ChannelType::{Instagram, Messenger};
 use proptest::prelude::*;
@@ -10,8 +10,8 @@ use super::{MARIA, ProviderChannel, Setup, Tally, all_taken, messages};
 use crate::support::TestApp;
 use crate::support::provider::hooks::{button_reply, contacts, events, image, location, reaction, signature, text};
 
-/// Calls of each channel. Their seed is fixed, so that a failure repeats.
-const CALLS: usize = 400;
+/// Calls generated for each channel, from a fixed seed, so that a failure repeats.
+const CALLS_PER_CHANNEL: usize = 400;
 
 /// Words the providers use, so that generated calls pass the first checks.
 const WORDS: &[&str] = &[
@@ -119,7 +119,7 @@ fn any_json() -> impl Strategy<Value = Value> {
     })
 }
 
-/// One change somewhere in a good call.
+/// One change somewhere in a valid call.
 #[derive(Clone, Debug)]
 struct Mutation {
     /// Which value of the call.
@@ -144,13 +144,13 @@ fn mutations() -> impl Strategy<Value = Vec<Mutation>> {
     proptest::collection::vec(one, 0..4)
 }
 
-/// The addresses of all values within a value.
-fn places(value: &Value, at: &str, found: &mut Vec<String>) {
+/// Collects the paths (JSON pointers) of all values within a value.
+fn paths(value: &Value, at: &str, found: &mut Vec<String>) {
     found.push(at.to_owned());
     match value {
-        Value::Object(fields) => fields.iter().for_each(|(name, value)| places(value, &format!("{at}/{name}"), found)),
+        Value::Object(fields) => fields.iter().for_each(|(name, value)| paths(value, &format!("{at}/{name}"), found)),
         Value::Array(values) => {
-            values.iter().enumerate().for_each(|(number, value)| places(value, &format!("{at}/{number}"), found));
+            values.iter().enumerate().for_each(|(number, value)| paths(value, &format!("{at}/{number}"), found));
         }
         _ => {}
     }
@@ -159,7 +159,7 @@ fn places(value: &Value, at: &str, found: &mut Vec<String>) {
 fn mutated(mut call: Value, mutations: &[Mutation]) -> Value {
     for Mutation { place, change } in mutations {
         let mut found = Vec::new();
-        places(&call, "", &mut found);
+        paths(&call, "", &mut found);
         let at = place.get(&found).clone();
         match change {
             Change::Replace(value) => *call.pointer_mut(&at).expect("it was found") = value.clone(),
@@ -174,7 +174,7 @@ fn mutated(mut call: Value, mutations: &[Mutation]) -> Value {
                 match call.pointer_mut(parent) {
                     Some(Value::Object(fields)) => drop(fields.remove(last)),
                     Some(Value::Array(values)) => {
-                        let number: usize = last.parse().expect("a list's");
+                        let number: usize = last.parse().expect("an index of a list");
                         drop(values.remove(number));
                     }
                     _ => call = Value::Null,
@@ -186,13 +186,13 @@ fn mutated(mut call: Value, mutations: &[Mutation]) -> Value {
 }
 
 #[actix_web::test]
-async fn no_signed_body_is_ever_a_defect() {
+async fn no_signed_body_causes_a_defect() {
     let app = TestApp::shared().await;
     let phone = ProviderChannel::phone(&app).await;
     let page = ProviderChannel::create(&app, &app.company, Messenger, Setup::default()).await;
     let instagram = ProviderChannel::create(&app, &app.company, Instagram, Setup::default()).await;
     let account = phone.phone_account();
-    let of_phone = vec![
+    let phone_calls = vec![
         account.message(MARIA, "Maria", text("wamid.1", "hi").referred("ad", "https://fb.me", "Buy", "click")),
         account.message(MARIA, "Maria", image("wamid.2", "no file", Some("look")).replying_to(MARIA, "wamid.1")),
         account.messages(
@@ -236,22 +236,22 @@ async fn no_signed_body_is_ever_a_defect() {
     );
     let made_up = any_json();
     let mutations = mutations();
-    for (channel, good) in
-        [(&phone, of_phone), (&page, social(&page, "page")), (&instagram, social(&instagram, "instagram"))]
+    for (channel, valid_calls) in
+        [(&phone, phone_calls), (&page, social(&page, "page")), (&instagram, social(&instagram, "instagram"))]
     {
-        for number in 0..CALLS {
+        for number in 0..CALLS_PER_CHANNEL {
             let call = if number % 8 == 0 {
                 made_up.new_tree(&mut runner).expect("a value").current()
             } else {
                 let mutations = mutations.new_tree(&mut runner).expect("mutations").current();
-                mutated(good[number % good.len()].clone(), &mutations)
+                mutated(valid_calls[number % valid_calls.len()].clone(), &mutations)
             };
             let reply = channel.call_signed(&app.api, &call).await;
             assert_eq!(reply.status, 200, "{call}: {}", reply.body);
         }
-        // Bytes that are no JSON, or were cut.
-        let whole = good[0].to_string();
-        for number in 0..CALLS / 8 {
+        // JSON that is cut short, followed by a byte that is not UTF-8.
+        let whole = valid_calls[0].to_string();
+        for number in 0..CALLS_PER_CHANNEL / 8 {
             let end = whole.floor_char_boundary(number * 13 % whole.len());
             let mut bytes = whole.as_bytes()[..end].to_vec();
             bytes.push(0xFF);
@@ -259,7 +259,7 @@ async fn no_signed_body_is_ever_a_defect() {
             assert_eq!(reply.data(200)["unreadable"], 1);
         }
     }
-    // Everything still works: the next call is taken, and all that was taken is shown.
+    // Everything still works: the next call is taken, and messages of each channel are shown.
     let call = account.message(MARIA, "Maria", text("wamid.last", "are you there?"));
     assert_eq!(phone.deliver(&app.api, &call).await, all_taken(1));
     assert_eq!(phone.deliver(&app.api, &call).await, Tally { repeated: 1, ..Tally::default() });

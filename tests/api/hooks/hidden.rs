@@ -20,7 +20,7 @@ async fn create_channel(app: &TestApp, provider: &Provider) -> ProviderChannel {
     ProviderChannel::create(app, &app.company, Whatsapp, setup).await
 }
 
-/// Delivers a message of a person who hides their number, and returns the id of their contact.
+/// Delivers a message from a person who hides their number, and returns the id of their contact.
 async fn hidden_contact(app: &TestApp, channel: &ProviderChannel) -> Value {
     assert_eq!(
         channel.deliver(&app.api, &call_of_sender(channel, "wamid.hidden", "hi", None, Some(HIDDEN))).await,
@@ -98,7 +98,7 @@ async fn a_schedule_and_a_campaign_write_by_id_to_a_contact_who_hides_their_numb
 }
 
 #[actix_web::test]
-async fn a_campaign_skips_groups_with_the_reason() {
+async fn a_campaign_skips_groups_and_records_the_reason() {
     let app = TestApp::shared().await;
     let provider = Provider::start().await;
     let channel = create_channel(&app, &provider).await;

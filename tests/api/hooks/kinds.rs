@@ -21,7 +21,7 @@ async fn a_text_opens_a_ticket_in_the_queue_of_its_channel() {
     assert_eq!(channel.deliver(&app.api, &call).await, all_taken(1));
 
     let all = messages(&app.api, channel.id).await;
-    let [message] = all.as_slice() else { panic!("one message: {all:?}") };
+    let [message] = all.as_slice() else { panic!("not exactly one message: {all:?}") };
     assert_timestamp(&message["createdAt"]);
     assert_eq!(
         message,
@@ -43,7 +43,7 @@ async fn a_text_opens_a_ticket_in_the_queue_of_its_channel() {
     assert_eq!(opened["queue"]["id"], json!(app.company.sales));
     assert_eq!(opened["contact"], json!({"id": message["contactId"], "name": "Maria Silva", "number": MARIA}));
     assert_eq!(opened["lastMessage"]["body"], "Is it open?");
-    assert_eq!(history(&app.api, id(&opened)).await.len(), 1, "opened, and nothing else");
+    assert_eq!(history(&app.api, id(&opened)).await.len(), 1, "more than the opening");
     let contact = contact(&app.api, &message["contactId"]).await;
     assert_eq!(contact["numberCountry"], "BR");
     assert_eq!(contact["origin"], "whatsapp");
@@ -52,7 +52,7 @@ async fn a_text_opens_a_ticket_in_the_queue_of_its_channel() {
 }
 
 #[actix_web::test]
-async fn every_kind_is_taken_and_one_without_content_is_its_name_in_brackets() {
+async fn every_kind_is_taken_and_one_without_content_shows_its_name_in_brackets() {
     let app = TestApp::shared().await;
     let channel = ProviderChannel::phone(&app).await;
     let order = json!({"catalog_id": "1", "text": "for Friday", "product_items": [
@@ -86,14 +86,14 @@ async fn every_kind_is_taken_and_one_without_content_is_its_name_in_brackets() {
     );
     let all = messages(&app.api, channel.id).await;
     let stored: Vec<&Value> = all.iter().map(|message| &message["body"]).collect();
-    assert_eq!(stored, bodies, "each, in the order of the call");
+    assert_eq!(stored, bodies, "not all, or not in the order of the call");
     assert!(all.iter().all(|message| message["type"] == "text" && message["direction"] == "inbound"));
     assert_eq!(tickets(&app.api, channel.id).await.len(), 1);
     app.stop().await;
 }
 
 #[actix_web::test]
-async fn replies_and_choices_quote_the_message_they_are_for() {
+async fn replies_and_choices_quote_the_message_they_answer() {
     let app = OwnApp::start().await;
     let channel = ProviderChannel::phone(&app).await;
     let phone = channel.phone_account();
@@ -125,7 +125,7 @@ async fn replies_and_choices_quote_the_message_they_are_for() {
     app.stop().await;
 }
 
-/// Two options of one title are kept apart, also in the event of the message.
+/// Options with the same title are distinguished by their ids, also in the event of the message.
 #[actix_web::test]
 async fn a_chosen_option_has_its_id_in_the_message_and_in_its_event() {
     let app = TestApp::shared().await;
@@ -140,8 +140,8 @@ async fn a_chosen_option_has_its_id_in_the_message_and_in_its_event() {
     let all = messages(&app.api, channel.id).await;
     let ids: Vec<&Value> = all.iter().map(|message| &message["content"]["reply"]["id"]).collect();
     assert_eq!(ids, [&json!("a"), &json!("b"), &json!("c"), &Value::Null]);
-    eventually("the events are there", || async { received(&app).await.len() == all.len() }).await;
-    for (event, message) in received(&app).await.iter().zip(&all) {
+    eventually("the events are there", || async { received_events(&app).await.len() == all.len() }).await;
+    for (event, message) in received_events(&app).await.iter().zip(&all) {
         let data = &event["data"];
         assert_eq!((&data["id"], &data["content"]), (&message["id"], &message["content"]));
         assert_eq!(data.get("reply"), message["content"].get("reply"), "{event}");
@@ -149,7 +149,7 @@ async fn a_chosen_option_has_its_id_in_the_message_and_in_its_event() {
     app.stop().await;
 }
 
-async fn received(app: &TestApp) -> Vec<Value> {
+async fn received_events(app: &TestApp) -> Vec<Value> {
     let events = app.api.get("/events?types=message.received").await;
     events.data(200).as_array().expect("a list").clone()
 }
@@ -169,7 +169,7 @@ async fn the_advertisement_of_a_message_is_stored_with_the_contact() {
     };
     let picture = "https://ads.example/picture.jpg";
     assert_eq!(stored().await, ["click 1", "ad 1", "https://fb.me/ad1", "Half price", "image", picture]);
-    // A message without an advertisement leaves it; the next advertisement replaces it.
+    // A message without an advertisement keeps the stored one; the next advertisement replaces it.
     channel.deliver(&app.api, &phone.message(MARIA, "Maria", text("wamid.2", "and?"))).await;
     assert_eq!(stored().await[0], "click 1");
     let from_next_ad = image("wamid.3", "no file", None).referred("ad 2", "https://fb.me/ad2", "Free", "click 2");

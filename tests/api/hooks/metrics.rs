@@ -10,19 +10,19 @@ use crate::support::metrics::ScrapedMetrics;
 use crate::support::provider::hooks::{revoke, text};
 use crate::support::service::TestOptions;
 
-const ENDS: [&str; 5] = ["taken", "repeated", "ignored", "unreadable", "refused"];
+const OUTCOMES: [&str; 5] = ["taken", "repeated", "ignored", "unreadable", "refused"];
 
-async fn notices(app: &OwnApp) -> [f64; 5] {
+async fn notice_counts(app: &OwnApp) -> [f64; 5] {
     let seen = ScrapedMetrics::of(app.service.metrics_listener.as_ref().expect("metrics are served").address).await;
-    assert!(seen.with("hook_notices").iter().all(|(sample, _)| sample.matches('=').count() == 1), "one label");
-    ENDS.map(|end| seen.value(&format!("hotline_hook_notices_total{{end=\"{end}\"}}")))
+    assert!(seen.with("hook_notices").iter().all(|(sample, _)| sample.matches('=').count() == 1), "not one label");
+    OUTCOMES.map(|end| seen.value(&format!("hotline_hook_notices_total{{end=\"{end}\"}}")))
 }
 
 #[actix_web::test]
 async fn parts_of_calls_are_counted_by_their_outcome() {
     let app = OwnApp::start_with(TestOptions { metrics: true, ..TestOptions::default() }).await;
     let channel = ProviderChannel::phone(&app).await;
-    assert_eq!(notices(&app).await, [0.0; 5]);
+    assert_eq!(notice_counts(&app).await, [0.0; 5]);
     let call = channel.phone_account().message(MARIA, "Maria", text("wamid.1", "hi"));
     assert_eq!(channel.deliver(&app.api, &call).await, all_taken(1));
     assert_eq!(channel.deliver(&app.api, &call).await, Tally { repeated: 1, ..Tally::default() });
@@ -31,11 +31,11 @@ async fn parts_of_calls_are_counted_by_their_outcome() {
         Tally { ignored: 1, ..Tally::default() }
     );
     assert_eq!(channel.deliver(&app.api, &json!([])).await, Tally { unreadable: 1, ..Tally::default() });
-    assert_eq!(notices(&app).await, [1.0, 1.0, 1.0, 1.0, 0.0]);
+    assert_eq!(notice_counts(&app).await, [1.0, 1.0, 1.0, 1.0, 0.0]);
     channel.call(&app.api, call.to_string(), None).await.error(401, "ERR_API_UNAUTHORIZED");
-    let nowhere = ProviderChannel { public_key: "nobody".to_owned(), ..channel.clone() };
-    nowhere.call_signed(&app.api, &call).await.error(404, "ERR_API_NOT_FOUND");
-    assert_eq!(notices(&app).await, [1.0, 1.0, 1.0, 1.0, 2.0]);
+    let unknown_channel = ProviderChannel { public_key: "nobody".to_owned(), ..channel.clone() };
+    unknown_channel.call_signed(&app.api, &call).await.error(404, "ERR_API_NOT_FOUND");
+    assert_eq!(notice_counts(&app).await, [1.0, 1.0, 1.0, 1.0, 2.0]);
     app.stop().await;
 }
 
@@ -45,7 +45,7 @@ async fn dropped_count(app: &OwnApp) -> f64 {
 }
 
 #[actix_web::test]
-async fn statuses_of_unknown_messages_that_are_dropped_are_counted() {
+async fn dropped_statuses_of_unknown_messages_are_counted() {
     let app = OwnApp::start_with(TestOptions { metrics: true, ..TestOptions::default() }).await;
     let channel = ProviderChannel::phone(&app).await;
     sqlx::query(
@@ -57,7 +57,7 @@ async fn statuses_of_unknown_messages_that_are_dropped_are_counted() {
     .bind(STORED_MAX - 1)
     .execute(&app.db)
     .await
-    .expect("nearly as many as are kept");
+    .expect("one fewer than are kept at most");
     // There is room for one more status: the first is stored, the second is dropped.
     for (name, expected) in [("wamid.kept", 0.0), ("wamid.dropped", 1.0), ("wamid.dropped", 2.0)] {
         let call = channel.phone_account().status(name, MARIA, "sent", 1_700_000_001);
@@ -68,7 +68,7 @@ async fn statuses_of_unknown_messages_that_are_dropped_are_counted() {
 }
 
 #[actix_web::test]
-async fn changes_of_unknown_messages_that_are_dropped_are_counted() {
+async fn dropped_changes_of_unknown_messages_are_counted() {
     let app = OwnApp::start_with(TestOptions { metrics: true, ..TestOptions::default() }).await;
     let channel = ProviderChannel::phone(&app).await;
     sqlx::query(
@@ -80,7 +80,7 @@ async fn changes_of_unknown_messages_that_are_dropped_are_counted() {
     .bind(EARLY_REVISIONS_MAX - 1)
     .execute(&app.db)
     .await
-    .expect("nearly as many as are kept");
+    .expect("one fewer than are kept at most");
     for (name, expected) in [("wamid.kept", 0.0), ("wamid.dropped", 1.0), ("wamid.dropped", 2.0)] {
         let call = channel.phone_account().message(MARIA, "Maria", revoke("wamid.r", name));
         channel.deliver(&app.api, &call).await;

@@ -33,7 +33,7 @@ use crate::support::{Api, Company, Reply, TestApp, keys};
 /// The number of the contact who writes in most tests.
 pub const MARIA: &str = "5511987654321";
 
-/// A channel whose provider calls.
+/// A channel that a provider calls.
 #[derive(Clone, Debug)]
 pub struct ProviderChannel {
     pub id: ChannelId,
@@ -45,7 +45,7 @@ pub struct ProviderChannel {
 /// The settings of a new channel, besides its kind.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Setup<'a> {
-    /// The address of its provider; without one it cannot send.
+    /// The URL of its provider; without one it cannot send.
     pub provider_url: Option<&'a str>,
     pub queue: Option<QueueId>,
     /// The id of its number or page; `None` for a new one.
@@ -82,7 +82,7 @@ impl ProviderChannel {
         Self { id: row.id, public_key: row.public_key, app_secret, account }
     }
 
-    /// The account of a phone channel, which builds the provider's calls.
+    /// The builder of the provider's calls for a phone channel.
     pub fn phone_account(&self) -> Phone {
         Phone { id: self.account.clone(), number: "15550783881".to_owned() }
     }

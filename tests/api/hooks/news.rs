@@ -1,4 +1,4 @@
-//! News of the providers: edits, deletions, reactions and notices. They are no messages.
+//! What providers report besides messages: edits, deletions, reactions and notices.
 
 use hotline_persistence::tables::channels::ChannelType::{Instagram, Messenger, Whatsapp};
 use serde_json::{Value, json};
@@ -35,7 +35,7 @@ async fn message_event_types(app: &TestApp) -> Vec<String> {
 }
 
 #[actix_web::test]
-async fn notes_and_notices_are_one_list_of_internal_messages() {
+async fn notes_and_notices_are_listed_together_as_internal_messages() {
     let app = OwnApp::start().await;
     let channel = ProviderChannel::phone(&app).await;
     deliver_messages(&app, &channel, vec![text("wamid.1", "hello")]).await;
@@ -55,7 +55,7 @@ async fn notes_and_notices_are_one_list_of_internal_messages() {
 }
 
 #[actix_web::test]
-async fn news_open_no_ticket_and_are_notices_in_an_open_one() {
+async fn news_opens_no_ticket_and_becomes_a_notice_in_an_open_one() {
     let app = OwnApp::start().await;
     let channel = ProviderChannel::phone(&app).await;
     let changed =
@@ -67,7 +67,7 @@ async fn news_open_no_ticket_and_are_notices_in_an_open_one() {
     ];
     let tally = deliver_messages(&app, &channel, news).await;
     assert_eq!((tally.taken, tally.ignored), (0, 3));
-    assert_eq!(app.api.all("/contacts").await.len(), 0, "nobody has written");
+    assert_eq!(app.api.all("/contacts").await.len(), 0, "a notice created a contact");
 
     deliver_messages(&app, &channel, vec![text("wamid.1", "hello")]).await;
     let opened = tickets(&app.api, channel.id).await.remove(0);
@@ -85,7 +85,7 @@ async fn news_open_no_ticket_and_are_notices_in_an_open_one() {
     for field in ["unreadCount", "lastMessage", "waitingSince", "updatedAt", "assignedTo"] {
         assert_eq!(after[field], opened[field], "{field}");
     }
-    assert_eq!(history(&app.api, opened["id"].as_i64().expect("an id")).await.len(), 1, "opened, and nothing else");
+    assert_eq!(history(&app.api, opened["id"].as_i64().expect("an id")).await.len(), 1, "more than the opening");
     assert_eq!(app.api.all("/messages?direction=internal").await.len(), 1);
     close(&app.api, opened["id"].as_i64().expect("an id")).await;
     assert_eq!(
@@ -115,7 +115,7 @@ async fn an_edit_changes_its_message_once_and_keeps_the_earlier_text() {
         all_taken(1)
     );
     let all = messages(&app.api, channel.id).await;
-    let [message] = all.as_slice() else { panic!("one message: {all:?}") };
+    let [message] = all.as_slice() else { panic!("not exactly one message: {all:?}") };
     assert_eq!((&message["body"], &message["editedAt"]), (&json!("newer text"), &json!("2023-11-14T22:16:40.000Z")));
     assert_eq!(
         message["edits"],
@@ -124,7 +124,7 @@ async fn an_edit_changes_its_message_once_and_keeps_the_earlier_text() {
             {"body": "new text", "at": "2023-11-14T22:16:40.000Z"},
         ])
     );
-    assert_eq!(tickets(&app.api, channel.id).await.len(), 1, "an edit opens nothing");
+    assert_eq!(tickets(&app.api, channel.id).await.len(), 1, "an edit opened a ticket");
     assert_eq!(ticket(&app.api, id).await["unreadCount"], opened["unreadCount"]);
 
     let logged = app.api.get("/events?types=message.received,message.updated").await;
@@ -145,13 +145,13 @@ async fn an_edit_changes_its_message_once_and_keeps_the_earlier_text() {
     );
     let log = app.api.get("/events?types=message.received,message.updated").await;
     let log = log.data(200).as_array().expect("events");
-    assert_eq!(log[0]["data"]["updatedAt"], message["createdAt"], "the edits show in the event of the receipt");
+    assert_eq!(log[0]["data"]["updatedAt"], message["createdAt"], "the edits changed the event of the receipt");
     let updated: Vec<_> = log.iter().filter_map(|event| event["data"]["updatedAt"].as_str()).collect();
     assert!(updated.len() == 3 && updated[0] < updated[1] && updated[1] <= updated[2], "{updated:?}");
     assert_eq!(Some(updated[2]), message["updatedAt"].as_str());
     check_events(&app.db, app.company.id).await;
     let app = restarted(app).await;
-    assert_eq!(messages(&app.api, channel.id).await, all, "the same after a restart");
+    assert_eq!(messages(&app.api, channel.id).await, all, "the restart changed the messages");
     app.stop().await;
 }
 
@@ -173,7 +173,7 @@ async fn a_revoked_message_loses_its_text_and_its_file() {
     assert_eq!(deliver_messages(&app, &channel, vec![revoke("wamid.3", "wamid.1")]).await, all_taken(1));
     let revoked = last().await;
     assert_eq!((&revoked["body"], &revoked["media"], &revoked["edits"]), (&Value::Null, &Value::Null, &json!([])));
-    assert!(revoked["deletedAt"].is_string(), "a trace stays: {revoked}");
+    assert!(revoked["deletedAt"].is_string(), "no trace is left: {revoked}");
     eventually("the file is gone", || async { status().await == 404 }).await;
     let opened = tickets(&app.api, channel.id).await.remove(0);
     assert_eq!(opened["lastMessage"]["body"], Value::Null);
@@ -234,23 +234,23 @@ async fn edits_revocations_and_reactions_may_arrive_before_their_message() {
 }
 
 #[actix_web::test]
-async fn all_files_of_a_withdrawn_social_message_are_gone() {
+async fn all_files_of_a_revoked_social_message_are_gone() {
     let app = OwnApp::start().await;
     let channel = ProviderChannel::create(&app, &app.company, Messenger, Setup::default()).await;
     let page = channel.page("page");
     let call = |event: Value| page.call_body(PSID, 1_700_000_000_000, vec![event]);
-    let withdrawal = |mid: &str| call(json!({"message": {"mid": mid, "is_deleted": true}}));
-    // Before the message, and before a restart.
-    assert_eq!(channel.deliver(&app.api, &withdrawal("m_1")).await, all_taken(1));
+    let revocation = |mid: &str| call(json!({"message": {"mid": mid, "is_deleted": true}}));
+    // The revocation arrives before its message, and before a restart.
+    assert_eq!(channel.deliver(&app.api, &revocation("m_1")).await, all_taken(1));
     let app = restarted(app).await;
     let file = json!({"type": "image", "payload": {"url": "https://cdn.example/1.png"}});
     let three = call(json!({"message": {"mid": "m_1", "attachments": [file, file, file]}}));
     assert_eq!(channel.deliver(&app.api, &three).await, all_taken(3));
     // As if an earlier call had failed between the first message and its next part.
     channel.deliver(&app.api, &call(events::text("m_2", "first"))).await;
-    assert_eq!(channel.deliver(&app.api, &withdrawal("m_2")).await, all_taken(1));
+    assert_eq!(channel.deliver(&app.api, &revocation("m_2")).await, all_taken(1));
     channel.deliver(&app.api, &call(events::text("m_2#2", "second"))).await;
-    assert_eq!(channel.deliver(&app.api, &withdrawal("m_2")).await, all_taken(1));
+    assert_eq!(channel.deliver(&app.api, &revocation("m_2")).await, all_taken(1));
     let all = messages(&app.api, channel.id).await;
     assert_eq!(all.len(), 5);
     for message in all {
@@ -261,7 +261,7 @@ async fn all_files_of_a_withdrawn_social_message_are_gone() {
 }
 
 #[actix_web::test]
-async fn a_message_has_one_reaction_of_a_person() {
+async fn a_message_has_at_most_one_reaction_per_person() {
     let app = OwnApp::start().await;
     let channel = ProviderChannel::phone(&app).await;
     deliver_messages(&app, &channel, vec![text("wamid.1", "hello")]).await;
@@ -282,7 +282,7 @@ async fn a_message_has_one_reaction_of_a_person() {
     }
     assert_eq!(deliver_messages(&app, &channel, vec![reaction("wamid.c", "wamid.ours", None)]).await, all_taken(1));
     assert!(shown().await.is_empty());
-    assert_eq!(messages(&app.api, channel.id).await.len(), 2, "a reaction is no message");
+    assert_eq!(messages(&app.api, channel.id).await.len(), 2, "a reaction is stored as a message");
     assert_eq!(tickets(&app.api, channel.id).await[0]["status"], "closed");
     let log = app.api.get("/events?types=message.created,message.reaction").await;
     let of_event = |event: &Value| -> Value {
@@ -291,13 +291,13 @@ async fn a_message_has_one_reaction_of_a_person() {
     };
     let reactions: Vec<Value> = log.data(200).as_array().expect("events").iter().map(of_event).collect();
     let expected = [json!([]), json!(["\u{1F44D}"]), json!(["\u{2764}"]), json!([])];
-    assert_eq!(reactions, expected, "as of each event");
+    assert_eq!(reactions, expected, "not as of each event");
     check_events(&app.db, app.company.id).await;
     app.stop().await;
 }
 
 #[actix_web::test]
-async fn social_channels_edit_withdraw_and_react_too() {
+async fn contacts_on_social_channels_edit_revoke_and_react_too() {
     let app = OwnApp::start().await;
     for (kind, object) in [(Messenger, "page"), (Instagram, "instagram")] {
         let channel = ProviderChannel::create(&app, &app.company, kind, Setup::default()).await;

@@ -16,7 +16,7 @@ async fn put_contact(api: &Api, contact: &Value, body: Value) -> Value {
 }
 
 #[actix_web::test]
-async fn a_stop_word_opts_out_once_with_its_message_and_the_api_opts_in_again() {
+async fn a_stop_word_opts_its_contact_out_once_and_the_api_opts_in_again() {
     let app = OwnApp::start().await;
     let (_, other) = app.another_company().await;
     let theirs = other.post("/contacts", json!({"name": "Maria", "number": MARIA})).await.data(201)["id"].clone();
@@ -35,17 +35,17 @@ async fn a_stop_word_opts_out_once_with_its_message_and_the_api_opts_in_again() 
 
     let stop = phone.message(MARIA, "Maria", text("wamid.5", " Stóp\n"));
     assert_eq!(channel.deliver(&app.api, &stop).await, all_taken(1));
-    let out = contact(&app.api, &maria).await;
-    assert_eq!(out["marketingOptOut"], true);
-    assert!(out["updatedAt"].as_str() >= before["updatedAt"].as_str());
+    let opted_out = contact(&app.api, &maria).await;
+    assert_eq!(opted_out["marketingOptOut"], true);
+    assert!(opted_out["updatedAt"].as_str() >= before["updatedAt"].as_str());
     assert_eq!(messages(&app.api, channel.id).await[4]["body"], " Stóp\n");
     // A second stop word changes nothing.
     assert_eq!(channel.deliver(&app.api, &phone.message(MARIA, "Maria", text("wamid.6", "SAIR"))).await, all_taken(1));
-    assert_eq!(contact(&app.api, &maria).await, out);
+    assert_eq!(contact(&app.api, &maria).await, opted_out);
 
     assert_eq!(contact(&other, &theirs).await["marketingOptOut"], false);
 
-    // A repeated call was handled before, and opts no contact out again.
+    // A repeated call does not opt the contact out again.
     assert_eq!(put_contact(&app.api, &maria, json!({"marketingOptOut": false})).await["marketingOptOut"], false);
     assert_eq!(channel.deliver(&app.api, &stop).await, Tally { repeated: 1, ..Tally::default() });
     assert_eq!(contact(&app.api, &maria).await["marketingOptOut"], false);
@@ -119,7 +119,7 @@ async fn opt_outs_since(api: &Api, begin: i64, id: &Value) -> usize {
 }
 
 #[actix_web::test]
-async fn who_stops_marketing_messages_at_the_provider_is_opted_out() {
+async fn a_contact_who_stops_marketing_messages_at_the_provider_is_opted_out() {
     const JOSE: &str = "5511991234000";
     let app = OwnApp::start().await;
     let channel = ProviderChannel::phone(&app).await;
@@ -130,7 +130,7 @@ async fn who_stops_marketing_messages_at_the_provider_is_opted_out() {
     let jose = app.api.post("/contacts", json!({"name": "José", "number": JOSE})).await.data(201)["id"].clone();
     let begin = newest(&app.api).await;
 
-    // The first is José's number in its other spelling, no contact has the second. A `resume` is ignored: only the
+    // The first is José's number in its other spelling; no contact has the second. A `resume` is ignored: only the
     // company opts a contact in again.
     let preferences = phone.preferences(&[("551191234000", "stop"), ("5511999990000", "stop"), (MARIA, "resume")]);
     assert_eq!(channel.deliver(&app.api, &preferences).await, Tally { taken: 2, ignored: 1, ..Tally::default() });

@@ -1,4 +1,4 @@
-//! A provider repeats calls: nothing is taken twice, at any concurrency and across a restart.
+//! A provider repeats calls: nothing is taken twice, even if the calls are concurrent or a restart lies between them.
 
 use futures_util::future::join_all;
 use serde_json::Value;
@@ -11,14 +11,14 @@ use crate::support::{OwnApp, TestApp};
 const REPEATED: Tally = Tally { taken: 0, repeated: 1, ignored: 0, unreadable: 0 };
 
 #[actix_web::test]
-async fn a_repetition_adds_nothing_also_once_the_ticket_is_closed_and_after_a_restart() {
+async fn a_repetition_adds_nothing_even_after_the_ticket_is_closed_and_after_a_restart() {
     let app = OwnApp::start().await;
     let channel = ProviderChannel::phone(&app).await;
     let phone = channel.phone_account();
     let call = phone.message(MARIA, "Maria", text("wamid.1", "hi").referred("ad 1", "https://fb.me/1", "Buy", "click"));
     assert_eq!(channel.deliver(&app.api, &call).await, all_taken(1));
     assert_eq!(channel.deliver(&app.api, &call).await, REPEATED);
-    let [opened] = &tickets(&app.api, channel.id).await[..] else { panic!("one ticket") };
+    let [opened] = &tickets(&app.api, channel.id).await[..] else { panic!("not exactly one ticket") };
     assert_eq!(opened["unreadCount"], 1);
     close(&app.api, id(opened)).await;
     assert_eq!(channel.deliver(&app.api, &call).await, REPEATED);
@@ -33,7 +33,7 @@ async fn a_repetition_adds_nothing_also_once_the_ticket_is_closed_and_after_a_re
     // What is new in a call that is partly a repetition is taken.
     let more = phone.messages(MARIA, "Maria", vec![text("wamid.1", "hi"), text("wamid.2", "hello?")]);
     assert_eq!(channel.deliver(&app.api, &more).await, Tally { taken: 1, ..REPEATED });
-    assert_eq!(tickets(&app.api, channel.id).await.len(), 2, "the first one is closed");
+    assert_eq!(tickets(&app.api, channel.id).await.len(), 2, "no second ticket was opened");
     app.stop().await;
 }
 
@@ -53,14 +53,14 @@ async fn of_fifty_identical_calls_at_once_one_is_taken() {
         assert_eq!(tallies.iter().filter(|tally| **tally == all_taken(1)).count(), 1, "{tallies:?}");
         assert_eq!(tallies.iter().filter(|tally| **tally == REPEATED).count(), IDENTICAL_CALLS - 1, "{tallies:?}");
         assert_eq!(messages(&app.api, channel.id).await.len(), round + 1);
-        let [opened] = &tickets(&app.api, channel.id).await[..] else { panic!("one ticket") };
+        let [opened] = &tickets(&app.api, channel.id).await[..] else { panic!("not exactly one ticket") };
         assert_eq!(opened["unreadCount"], round + 1);
     }
     app.stop().await;
 }
 
 #[actix_web::test]
-async fn strangers_who_write_at_once_are_one_contact_with_one_ticket_each() {
+async fn strangers_who_write_at_once_become_one_contact_with_one_ticket_each() {
     const STRANGERS: usize = 8;
     const MESSAGES: usize = 6;
     let app = TestApp::shared().await;
@@ -83,7 +83,7 @@ async fn strangers_who_write_at_once_are_one_contact_with_one_ticket_each() {
 }
 
 #[actix_web::test]
-async fn many_messages_in_one_call_are_taken_in_their_order() {
+async fn many_messages_in_one_call_are_taken_in_order() {
     const MESSAGES: usize = 40;
     let app = TestApp::shared().await;
     let channel = ProviderChannel::phone(&app).await;

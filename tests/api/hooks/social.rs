@@ -1,4 +1,4 @@
-//! Calls of the social channels' providers.
+//! Calls from the providers of social channels.
 
 use chrono::Utc;
 use hotline_persistence::tables::channels::ChannelType::{self, Instagram, Messenger};
@@ -17,7 +17,7 @@ async fn social_channel(app: &TestApp, kind: ChannelType) -> ProviderChannel {
 }
 
 #[actix_web::test]
-async fn both_social_channels_take_every_kind() {
+async fn both_social_channels_take_every_kind_of_message() {
     let app = TestApp::shared().await;
     for (kind, object, name) in [(Messenger, "page", "Messenger 4821"), (Instagram, "instagram", "Instagram 4821")] {
         let channel = social_channel(&app, kind).await;
@@ -75,7 +75,7 @@ async fn both_social_channels_take_every_kind() {
         let at = json!({"latitude": 1.5, "longitude": 2.5, "name": "Office", "address": null, "url": null});
         let place = json!({"kind": "location", "location": at});
         assert_eq!(contents, [none, &quick, none, &pressed, &story, none, &place, none]);
-        assert_eq!(all[0]["sentAt"], all[0]["createdAt"], "nothing is sent before it is there");
+        assert_eq!(all[0]["sentAt"], all[0]["createdAt"], "the message was sent before it was created");
         assert_eq!(tickets(&app.api, channel.id).await.len(), 1);
         let contact = contact(&app.api, &all[0]["contactId"]).await;
         assert_eq!((&contact["name"], &contact["number"]), (&json!(name), none));
@@ -85,29 +85,29 @@ async fn both_social_channels_take_every_kind() {
 }
 
 #[actix_web::test]
-async fn a_contact_is_one_across_a_restart_and_another_on_another_channel() {
+async fn a_contact_stays_one_across_a_restart_and_is_another_on_another_channel() {
     let app = OwnApp::start().await;
     let page = social_channel(&app, Messenger).await;
     let other = social_channel(&app, Messenger).await;
     let call_of = |channel: &ProviderChannel, mid: &str| {
         channel.page("page").call_body(PSID, 1_700_000_000_000, vec![events::text(mid, "hi")])
     };
-    let twins = futures_util::future::join_all((0..10).map(|number| {
+    let deliveries = futures_util::future::join_all((0..10).map(|number| {
         let (app, page, call) = (&app, &page, call_of(&page, &format!("m_{number}")));
         async move { page.deliver(&app.api, &call).await }
     }));
-    assert!(twins.await.iter().all(|tally| *tally == all_taken(1)));
+    assert!(deliveries.await.iter().all(|tally| *tally == all_taken(1)));
     other.deliver(&app.api, &call_of(&other, "m_1")).await;
     let app = restarted(app).await;
     page.deliver(&app.api, &call_of(&page, "m_late")).await;
-    assert_eq!(app.api.all("/contacts").await.len(), 2, "an id belongs to one page");
+    assert_eq!(app.api.all("/contacts").await.len(), 2, "not one contact for each page");
     assert_eq!(tickets(&app.api, page.id).await.len(), 1);
     assert_eq!(messages(&app.api, page.id).await.len(), 11);
     app.stop().await;
 }
 
 #[actix_web::test]
-async fn deliveries_and_readings_of_a_contact_change_the_status_of_messages() {
+async fn delivery_and_read_receipts_of_a_contact_change_the_status_of_messages() {
     let app = OwnApp::start().await;
     let channel = social_channel(&app, Messenger).await;
     let page = channel.page("page");
@@ -124,13 +124,17 @@ async fn deliveries_and_readings_of_a_contact_change_the_status_of_messages() {
     let report = async |event: Value| channel.deliver(&app.api, &page.call_body(PSID, now_ms, vec![event])).await;
     assert_eq!(report(events::delivered(&["m_ours.1"], now_ms)).await, all_taken(1));
     assert_eq!((status(first).await.as_str(), status(second).await.as_str()), ("delivered", "sent"));
-    // A delivery without ids counts for all earlier messages.
+    // A delivery receipt without ids counts for all earlier messages.
     assert_eq!(report(events::delivered(&[], now_ms)).await, all_taken(1));
     assert_eq!(status(second).await, "delivered");
     assert_eq!(report(events::read(now_ms)).await, all_taken(1));
     assert_eq!((status(first).await.as_str(), status(second).await.as_str()), ("read", "read"));
-    assert_eq!(status(waiting["id"].as_i64().expect("id")).await, "queued", "it was never sent");
-    // A reading by an unknown contact changes nothing.
+    assert_eq!(
+        status(waiting["id"].as_i64().expect("id")).await,
+        "queued",
+        "a receipt changed a message that was not sent yet"
+    );
+    // A read receipt from an unknown contact changes nothing.
     let stranger = page.call_body("1", now_ms, vec![events::read(now_ms)]);
     assert_eq!(channel.deliver(&app.api, &stranger).await, all_taken(1));
     // Instagram names the message that was read.

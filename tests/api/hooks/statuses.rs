@@ -21,7 +21,7 @@ pub async fn queued(app: &TestApp, channel: &ProviderChannel, contact: &Value, b
 }
 
 /// Records, as the outbox does, that the provider has accepted a message under this id.
-pub async fn noted(app: &OwnApp, message: &Value, provider_id: &str) {
+pub async fn record_accepted(app: &OwnApp, message: &Value, provider_id: &str) {
     let sent = UpdateDeliveryStatus {
         message: MessageId::new(message["id"].as_i64().expect("id")),
         delivery_status: DeliveryStatus::Sent,
@@ -29,13 +29,13 @@ pub async fn noted(app: &OwnApp, message: &Value, provider_id: &str) {
         provider_message_id: Some(provider_id.to_owned()),
     };
     let ticket = TicketId::new(message["ticketId"].as_i64().expect("ticket"));
-    app.service.app.engine.tickets.ask(app.company.id, ticket, sent).await.expect("noted");
+    app.service.app.engine.tickets.ask(app.company.id, ticket, sent).await.expect("recorded");
 }
 
-/// Sends a message, which the provider has accepted, and returns its own id.
+/// Sends a message, records that the provider has accepted it under `provider_id`, and returns our id of it.
 pub async fn sent(app: &OwnApp, channel: &ProviderChannel, contact: &Value, body: &str, provider_id: &str) -> i64 {
     let message = queued(app, channel, contact, body).await;
-    noted(app, &message, provider_id).await;
+    record_accepted(app, &message, provider_id).await;
     message["id"].as_i64().expect("id")
 }
 
@@ -47,19 +47,19 @@ async fn status(app: &TestApp, id: i64) -> String {
     message(app, id).await["status"].as_str().expect("status").to_owned()
 }
 
-/// The id of a contact who has written.
-async fn begun(app: &TestApp, channel: &ProviderChannel) -> Value {
+/// Delivers a contact's first message, and returns the contact's id.
+async fn contact_who_wrote(app: &TestApp, channel: &ProviderChannel) -> Value {
     let call = channel.phone_account().message(MARIA, "Maria", text("wamid.first", "hi"));
     assert_eq!(channel.deliver(&app.api, &call).await, all_taken(1));
     messages(&app.api, channel.id).await[0]["contactId"].clone()
 }
 
 #[actix_web::test]
-async fn in_any_order_a_message_is_as_far_as_it_was_ever_told() {
+async fn statuses_in_any_order_leave_a_message_at_the_furthest_one() {
     let app = OwnApp::start().await;
     let channel = ProviderChannel::phone(&app).await;
     let phone = channel.phone_account();
-    let maria = begun(&app, &channel).await;
+    let maria = contact_who_wrote(&app, &channel).await;
     let steps = ["sent", "delivered", "read"];
     for (number, order) in [[0, 1, 2], [0, 2, 1], [1, 0, 2], [1, 2, 0], [2, 0, 1], [2, 1, 0]].iter().enumerate() {
         let name = format!("wamid.ours.{number}");
@@ -94,14 +94,14 @@ fn dated(message: &Value) -> (Value, Value, Value) {
 }
 
 #[actix_web::test]
-async fn an_event_dates_the_message_as_it_was_shown_then() {
+async fn an_event_has_the_status_and_update_time_of_its_message_at_that_moment() {
     let app = OwnApp::start().await;
     let channel = ProviderChannel::phone(&app).await;
     let phone = channel.phone_account();
-    let maria = begun(&app, &channel).await;
+    let maria = contact_who_wrote(&app, &channel).await;
     let begin = newest(&app.api).await;
     let mut shown = Vec::new();
-    // The provider's clock is behind, and ahead.
+    // The provider's clock is years behind, then right.
     for (name, at_s) in [("wamid.behind", 1_700_000_000), ("wamid.now", Utc::now().timestamp())] {
         let id = sent(&app, &channel, &maria, "hello", name).await;
         shown.push(dated(&message(&app, id).await));
@@ -136,11 +136,11 @@ async fn an_event_dates_the_message_as_it_was_shown_then() {
 }
 
 #[actix_web::test]
-async fn a_failure_says_why_and_is_final() {
+async fn a_failed_message_shows_why_and_stays_failed() {
     let app = OwnApp::start().await;
     let channel = ProviderChannel::phone(&app).await;
     let phone = channel.phone_account();
-    let maria = begun(&app, &channel).await;
+    let maria = contact_who_wrote(&app, &channel).await;
     let id = sent(&app, &channel, &maria, "hello", "wamid.ours").await;
     let failed = phone.failed("wamid.ours", MARIA, 131_026, "Message undeliverable", 1_700_000_001);
     assert_eq!(channel.deliver(&app.api, &failed).await, all_taken(1));
@@ -160,7 +160,7 @@ async fn a_failure_says_why_and_is_final() {
 async fn an_old_message_is_found_when_nothing_of_it_is_in_memory() {
     let app = OwnApp::start().await;
     let channel = ProviderChannel::phone(&app).await;
-    let maria = begun(&app, &channel).await;
+    let maria = contact_who_wrote(&app, &channel).await;
     let id = sent(&app, &channel, &maria, "hello", "wamid.ours").await;
     let ticket = message(&app, id).await["ticketId"].as_i64().expect("ticket");
     crate::steps::close(&app.api, ticket).await;
@@ -172,11 +172,11 @@ async fn an_old_message_is_found_when_nothing_of_it_is_in_memory() {
 }
 
 #[actix_web::test]
-async fn a_status_that_comes_before_its_message_is_known_is_kept_for_it() {
+async fn a_status_that_arrives_before_the_providers_id_is_recorded_is_kept_for_its_message() {
     let app = OwnApp::start().await;
     let channel = ProviderChannel::phone(&app).await;
     let phone = channel.phone_account();
-    let maria = begun(&app, &channel).await;
+    let maria = contact_who_wrote(&app, &channel).await;
     let early = queued(&app, &channel, &maria, "hello").await;
     for step in ["delivered", "sent"] {
         let call = phone.status("wamid.early", MARIA, step, 1_700_000_001);
@@ -184,60 +184,60 @@ async fn a_status_that_comes_before_its_message_is_known_is_kept_for_it() {
     }
     let id = early["id"].as_i64().expect("id");
     assert_eq!(status(&app, id).await, "queued");
-    noted(&app, &early, "wamid.early").await;
-    eventually("the early status is given", || async { status(&app, id).await == "delivered" }).await;
-    eventually("nothing is kept any more", || async { kept(&app).await == 0 }).await;
+    record_accepted(&app, &early, "wamid.early").await;
+    eventually("the early status is applied", || async { status(&app, id).await == "delivered" }).await;
+    eventually("no early status is kept any longer", || async { count_early_statuses(&app).await == 0 }).await;
 
-    // The same with a restart before the message is noted, and with one after it.
+    // The same with a restart before the provider's id is recorded, and with one after it.
     let early = queued(&app, &channel, &maria, "and again").await;
     let id = early["id"].as_i64().expect("id");
     let failed = phone.failed("wamid.again", MARIA, 131_026, "Message undeliverable", 1_700_000_001);
     assert_eq!(channel.deliver(&app.api, &failed).await, all_taken(1));
     let app = restarted(app).await;
-    assert_eq!(kept(&app).await, 1);
-    noted(&app, &early, "wamid.again").await;
-    eventually("the early failure is given", || async { status(&app, id).await == "failed" }).await;
+    assert_eq!(count_early_statuses(&app).await, 1);
+    record_accepted(&app, &early, "wamid.again").await;
+    eventually("the early failure is applied", || async { status(&app, id).await == "failed" }).await;
     assert_eq!(message(&app, id).await["error"]["code"], "131026");
 
     let early = queued(&app, &channel, &maria, "once more").await;
     let id = early["id"].as_i64().expect("id");
     channel.deliver(&app.api, &phone.status("wamid.more", MARIA, "read", 1_700_000_001)).await;
-    // Recorded in the table alone, as if the process had ended right after; the message must be there first.
+    // The id is recorded in the table only, as if the process had ended right after; the message must be there first.
     let log = &app.service.app.engine.store().log;
     log.wait_until_flushed(log.appended()).await.expect("it is in the table");
-    let note = "update messages set provider_message_id = 'wamid.more', status = 'sent', sent_at = now() where id = $1";
-    let rows = sqlx::query(note).bind(id).execute(&app.db).await.expect("noted").rows_affected();
+    let sql = "update messages set provider_message_id = 'wamid.more', status = 'sent', sent_at = now() where id = $1";
+    let rows = sqlx::query(sql).bind(id).execute(&app.db).await.expect("recorded").rows_affected();
     assert_eq!(rows, 1);
     let app = restarted(app).await;
-    eventually("the early status is given at the start", || async { status(&app, id).await == "read" }).await;
+    eventually("the early status is applied at the start", || async { status(&app, id).await == "read" }).await;
     app.stop().await;
 }
 
-async fn kept(app: &TestApp) -> i64 {
+async fn count_early_statuses(app: &TestApp) -> i64 {
     let count = "select count(*) from early_statuses where company_id = $1";
     sqlx::query_scalar(count).bind(app.company.id).fetch_one(&app.db).await.expect("count")
 }
 
 #[actix_web::test]
-async fn a_status_of_another_channels_message_moves_nothing() {
+async fn a_status_on_another_channel_does_not_change_a_message() {
     let app = OwnApp::start().await;
     let (ours, theirs) = (ProviderChannel::phone(&app).await, ProviderChannel::phone(&app).await);
-    let maria = begun(&app, &ours).await;
+    let maria = contact_who_wrote(&app, &ours).await;
     let id = sent(&app, &ours, &maria, "hello", "wamid.ours").await;
     let call = theirs.phone_account().status("wamid.ours", MARIA, "read", 1_700_000_001);
-    assert_eq!(theirs.deliver(&app.api, &call).await, all_taken(1), "kept, should it become known");
+    assert_eq!(theirs.deliver(&app.api, &call).await, all_taken(1), "not kept for later");
     assert_eq!(status(&app, id).await, "sent");
     app.stop().await;
 }
 
 #[actix_web::test]
-async fn what_goes_out_to_a_provider_comes_back_as_delivered_and_read() {
+async fn a_message_that_its_provider_accepts_is_read_once_the_provider_reports_it() {
     let provider = Provider::start().await;
     let app = TestApp::shared().await;
     let setup = Setup { provider_url: Some(&provider.url), ..Setup::default() };
     let channel = ProviderChannel::create(&app, &app.company, Whatsapp, setup).await;
     let phone = channel.phone_account();
-    let maria = begun(&app, &channel).await;
+    let maria = contact_who_wrote(&app, &channel).await;
     let message = queued(&app, &channel, &maria, "hello").await;
     let id = message["id"].as_i64().expect("id");
     let accepted = provider.accepts(&channel.account, 1).await;
@@ -253,10 +253,10 @@ async fn what_goes_out_to_a_provider_comes_back_as_delivered_and_read() {
 }
 
 #[actix_web::test]
-async fn events_have_hotlines_clock_whatever_a_providers_says() {
+async fn events_have_the_time_of_hotlines_clock_whatever_a_providers_clock_says() {
     let app = OwnApp::start().await;
     let channel = ProviderChannel::phone(&app).await;
-    let maria = begun(&app, &channel).await;
+    let maria = contact_who_wrote(&app, &channel).await;
     for (nth, (status, seconds)) in [("delivered", -300), ("read", 300)].into_iter().enumerate() {
         let name = format!("wamid.clock.{nth}");
         let id = sent(&app, &channel, &maria, "hello", &name).await;

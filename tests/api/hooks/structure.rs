@@ -25,7 +25,7 @@ fn with_context(mut message: Message, context: Value) -> Message {
 }
 
 /// Inbound messages of a phone, each with the `content` that it is shown with.
-fn structured() -> Vec<(Message, Value)> {
+fn structured_messages() -> Vec<(Message, Value)> {
     let order = json!({"catalog_id": "cat 7", "text": "for Friday", "product_items": [
         {"product_retailer_id": "SKU-1", "quantity": "2", "item_price": 9.9, "currency": "BRL"},
         {"product_retailer_id": "SKU-2", "quantity": 1}]});
@@ -74,7 +74,7 @@ fn structured() -> Vec<(Message, Value)> {
 async fn every_kind_keeps_its_structure_in_its_message_and_event() {
     let app = OwnApp::start().await;
     let channel = ProviderChannel::phone(&app).await;
-    let (inbound, contents): (Vec<Message>, Vec<Value>) = structured().into_iter().unzip();
+    let (inbound, contents): (Vec<Message>, Vec<Value>) = structured_messages().into_iter().unzip();
     let count = inbound.len();
     let tally = channel.deliver(&app.api, &channel.phone_account().messages(MARIA, "Maria", inbound)).await;
     assert_eq!(tally, all_taken(count as u64));
@@ -153,7 +153,7 @@ async fn each_message_keeps_the_advertisement_that_brought_it() {
     assert_eq!(all[0]["content"], json!({"kind": "referral", "referral": referral}));
     assert_eq!(all[1]["content"]["referral"]["ctwaClid"], "click 2");
     assert_eq!(all[2]["content"], Value::Null);
-    assert_eq!(contact(&app.api, &all[0]["contactId"]).await["ctwaClid"], "click 2", "the last one");
+    assert_eq!(contact(&app.api, &all[0]["contactId"]).await["ctwaClid"], "click 2", "not the last one");
     // On a social channel, with the product that the question is about.
     let channel = ProviderChannel::create(&app, &app.company, Messenger, Setup::default()).await;
     let referral = json!({"ref": "promo", "ad_id": "ad 3", "source": "ADS", "product": {"id": "SKU-9"}});
@@ -170,7 +170,7 @@ async fn each_message_keeps_the_advertisement_that_brought_it() {
 }
 
 #[actix_web::test]
-async fn the_picture_of_a_story_is_fetched_before_the_provider_takes_it_away() {
+async fn the_picture_of_a_story_is_fetched_and_stored() {
     let provider = Provider::start().await;
     let app = TestApp::shared().await;
     let setup = Setup { provider_url: Some(&provider.url), ..Setup::default() };

@@ -21,18 +21,18 @@ async fn the_window_counts_from_when_the_contact_wrote_not_from_when_the_call_ar
     let channel = ProviderChannel::phone(&app).await;
     let phone = channel.phone_account();
     // The provider had to repeat the call for a day and an hour.
-    let late = (Utc::now() - TimeDelta::hours(25)).timestamp();
+    let written_at = (Utc::now() - TimeDelta::hours(25)).timestamp();
     assert_eq!(
-        channel.deliver(&app.api, &phone.message(MARIA, "Maria", text("wamid.1", "hi").at(late))).await,
+        channel.deliver(&app.api, &phone.message(MARIA, "Maria", text("wamid.1", "hi").at(written_at))).await,
         all_taken(1)
     );
     let maria = messages(&app.api, channel.id).await[0]["contactId"].clone();
     let refused = send(&app, &channel, &maria).await;
     refused.error(422, "ERR_API_WINDOW_CLOSED");
     // The window ended a day after the contact wrote.
-    let closed = DateTime::from_timestamp(late, 0).expect("a time") + TimeDelta::hours(24);
-    let closed = closed.to_rfc3339_opts(SecondsFormat::Millis, true);
-    assert_eq!(refused.body["error"]["details"], json!({"closedAt": closed}));
+    let closed_at = DateTime::from_timestamp(written_at, 0).expect("a time") + TimeDelta::hours(24);
+    let closed_at = closed_at.to_rfc3339_opts(SecondsFormat::Millis, true);
+    assert_eq!(refused.body["error"]["details"], json!({"closedAt": closed_at}));
 
     let now = Utc::now().timestamp();
     channel.deliver(&app.api, &phone.message(MARIA, "Maria", text("wamid.2", "now").at(now))).await;

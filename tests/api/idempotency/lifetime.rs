@@ -1,4 +1,4 @@
-//! How long an answer is kept, also across restarts and with the durability of the database.
+//! How long an answer is kept, also across restarts and with database durability.
 
 use chrono::{DateTime, Utc};
 use hotline_actors::clock;
@@ -8,7 +8,8 @@ use reqwest::Method;
 use serde_json::json;
 
 use super::{
-    Call, KEYS, MESSAGES, TAG_UPDATES, TAGS, count, every_call, send_again, send_first, started, started_with, tag,
+    Call, KEYS, MESSAGES, TAG_UPDATES, TAGS, count, create_tag, every_call, send_again, send_first, started,
+    started_with,
 };
 use crate::steps::restarted;
 use crate::support::service::TestOptions;
@@ -54,11 +55,11 @@ async fn after_a_clean_restart_a_retry_replays() {
 
 #[actix_web::test]
 async fn after_a_day_a_key_is_new_again() {
-    // The minute before the end of the day does not pass by while the clock stands still.
+    // With the clock stopped, the minute before the end of the day does not pass.
     clock::stop();
     let app = started().await;
     let ticket = app.ticket("5511900000001").await;
-    let tag = tag(&app, "before").await;
+    let tag = create_tag(&app, "before").await;
     let send = Call::post("/messages", json!({"ticketId": ticket, "type": "text", "body": "hi"}), 202, MESSAGES);
     let put = Call::of(Method::PUT, format!("/tags/{tag}"), json!({"name": "after"}), 200, TAG_UPDATES);
     let sent = send_first(&app, &send, "send").await;
@@ -73,7 +74,7 @@ async fn after_a_day_a_key_is_new_again() {
     age_answers(&app, "2 minutes").await;
     let app = restarted(app).await;
     let resent = send_first(&app, &send, "send").await;
-    assert_ne!(resent.bytes, sent.bytes, "another job");
+    assert_ne!(resent.bytes, sent.bytes, "the same job");
     let changed = send_first(&app, &put, "put").await;
     // The new answer under the same key is kept for a day of its own.
     send_again(&app, &send, "send", &resent).await;
@@ -106,10 +107,10 @@ async fn sweeping_removes_what_has_expired_and_nothing_else() {
     send_first(&app, &expired, "expired").await;
     age_answers(&app, "25 hours").await;
     let first = send_first(&app, &fresh, "fresh").await;
-    // Waits until the fresh key is in the table. The service may have swept by itself before.
+    // Waits until the fresh key is in the table. The service may have swept already.
     count(&app, KEYS).await;
     // A sweep does nothing while one of the service itself keeps the table locked.
-    eventually("the fresh answer alone is left", || async {
+    eventually("only the fresh answer is left", || async {
         app.service.keys.sweep(app.service.app.engine.store().housekeeper()).await;
         let keys_left: Vec<Digest> =
             sqlx::query_scalar("select key from idempotency_keys").fetch_all(&app.db).await.expect("keys");
@@ -158,7 +159,7 @@ async fn expired_answers_are_dropped_with_their_partition_and_later_partitions_e
         sqlx::query_as(sql).fetch_all(db).await.expect("partitions")
     };
     let before = partitions().await;
-    assert_eq!(before.len(), 4, "the present one, two to come, and the default one: {before:?}");
+    assert_eq!(before.len(), 4, "not the present one, two to come, and the default one: {before:?}");
     let strays: i64 =
         sqlx::query_scalar("select count(*) from idempotency_keys_default").fetch_one(db).await.expect("count");
     assert_eq!(strays, 0, "an answer is in the default partition");
@@ -186,9 +187,8 @@ async fn an_answer_recorded_before_its_partition_exists_is_moved_into_it() {
     let db = &app.db;
     let call = Call::post("/tags", json!({"name": "a"}), 201, TAGS);
     let first = send_first(&app, &call, "kept").await;
-    // As when a start replays answers whose partition does not exist yet.
     let now = clock::now();
-    // Every partition is dropped.
+    // Every partition is dropped, as if a start replayed answers whose partition does not exist yet.
     sweep(&app, now, now + RETENTION * 9).await;
     let (key, at) = (Digest::of(&[b"early"]), now - RETENTION / 3);
     sqlx::query("insert into idempotency_keys values ($1, $2, $2, 201, $3, $4)")

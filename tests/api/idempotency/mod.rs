@@ -13,7 +13,7 @@ use crate::steps::{close, id};
 use crate::support::service::TestOptions;
 use crate::support::{Api, OwnApp, Reply, TestApp};
 
-/// A request that succeeds, and how its effect shows.
+/// A request, its expected status, and how its effects are counted.
 #[derive(Clone)]
 struct Call {
     method: Method,
@@ -28,7 +28,7 @@ const TICKETS: &str = "select count(*) from tickets";
 const MESSAGES: &str = "select count(*) from messages where type <> 'note'";
 const NOTES: &str = "select count(*) from messages where type = 'note'";
 const SESSIONS: &str = "select count(*) from webchat_sessions";
-const ENDED: &str = "select count(*) from webchat_sessions where ended_at is not null";
+const ENDED_SESSIONS: &str = "select count(*) from webchat_sessions where ended_at is not null";
 const TAGS: &str = "select count(*) from tags";
 const TAG_UPDATES: &str = "select count(*) from tag_updates";
 const CLOSED: &str = "select count(*) from ticket_events where type = 'closed'";
@@ -61,7 +61,7 @@ impl Call {
     }
 }
 
-/// A service that counts how often a tag was updated.
+/// Starts a service whose database records each update of a tag.
 async fn started() -> OwnApp {
     started_with(TestOptions::default()).await
 }
@@ -87,12 +87,11 @@ async fn count(app: &OwnApp, effects: &'static str) -> i64 {
     sqlx::query_scalar(effects).fetch_one(&app.db).await.expect(effects)
 }
 
-/// A tag's id.
-async fn tag(app: &TestApp, name: &str) -> i64 {
+async fn create_tag(app: &TestApp, name: &str) -> i64 {
     id(app.api.post("/tags", json!({"name": name})).await.data(201))
 }
 
-/// One call of every operation, on records of their own. `seed` tells one set from another.
+/// One call of every operation, on records of their own. Sets with different seeds share no record.
 async fn every_call(app: &TestApp, seed: u8) -> Vec<Call> {
     let number = |line: u8| format!("55119{seed:03}000{line:02}");
     let phone = app.company.phone;
@@ -106,15 +105,15 @@ async fn every_call(app: &TestApp, seed: u8) -> Vec<Call> {
     };
     let (transferred, kept, to_close) =
         (app.ticket(&number(1)).await, app.ticket(&number(2)).await, app.ticket(&number(3)).await);
-    let (to_reopen, to_wrap) = (app.ticket(&number(4)).await, app.ticket(&number(5)).await);
+    let (to_reopen, to_wrap_up) = (app.ticket(&number(4)).await, app.ticket(&number(5)).await);
     close(&app.api, to_reopen.0).await;
-    close(&app.api, to_wrap.0).await;
+    close(&app.api, to_wrap_up.0).await;
     let contact = app.contact(&number(6)).await;
     let (SessionId(talking), _) = app.session(&format!("talking-{seed}")).await;
     let (SessionId(ending), _) = app.session(&format!("ending-{seed}")).await;
     let message = app.api.post(&format!("/webchat/sessions/{ending}/messages"), json!({"body": "hello"})).await;
     let unread = message.data(201)["ticketId"].clone();
-    let tag = tag(app, &format!("before {seed}")).await;
+    let tag = create_tag(app, &format!("before {seed}")).await;
 
     let board = id(app.api.post("/crm/boards", json!({"name": "kept"})).await.data(201));
 
@@ -147,7 +146,7 @@ async fn every_call(app: &TestApp, seed: u8) -> Vec<Call> {
         Call::post(format!("/tickets/{to_reopen}/reopen"), Value::Null, 200, count_events("reopened")),
         Call::of(
             Method::PUT,
-            format!("/tickets/{to_wrap}/wrapup"),
+            format!("/tickets/{to_wrap_up}/wrapup"),
             json!({"wrapupTypeId": app.company.sold}),
             200,
             count_events("wrapup_changed"),
@@ -160,7 +159,7 @@ async fn every_call(app: &TestApp, seed: u8) -> Vec<Call> {
             SESSIONS,
         ),
         Call::post(format!("/webchat/sessions/{talking}/messages"), json!({"body": "hello"}), 201, MESSAGES),
-        Call::post(format!("/webchat/sessions/{ending}/end"), Value::Null, 200, ENDED),
+        Call::post(format!("/webchat/sessions/{ending}/end"), Value::Null, 200, ENDED_SESSIONS),
     ]
 }
 

@@ -8,12 +8,14 @@ use hotline_persistence::tables::tokens::{self, NewToken};
 use reqwest::Method;
 use serde_json::{Value, json};
 
-use super::{Call, KEYS, TAG_UPDATES, TAGS, assert_replayed, count, every_call, send_again, send_first, started, tag};
+use super::{
+    Call, KEYS, TAG_UPDATES, TAGS, assert_replayed, count, create_tag, every_call, send_again, send_first, started,
+};
 use crate::steps::{NOBODY, close, restarted};
 use crate::support::{OwnApp, Person, Reply, eventually};
 
 #[actix_web::test]
-async fn a_retry_of_any_operation_is_answered_as_the_first_was_and_happens_once() {
+async fn a_retry_of_any_operation_gets_the_first_answer_and_has_no_further_effect() {
     let app = started().await;
     for (number, call) in every_call(&app, 1).await.iter().enumerate() {
         let key = format!("key-{number}");
@@ -29,8 +31,8 @@ fn every_post_and_put_takes_a_key() {
     let operations = routes::operations(&mut Schemas::new());
     assert!(operations.iter().any(|operation| operation.is_idempotent));
     for operation in operations {
-        let changes = matches!(operation.method, "POST" | "PUT");
-        assert_eq!(operation.is_idempotent, changes, "{} {}", operation.method, operation.path);
+        let takes_key = matches!(operation.method, "POST" | "PUT");
+        assert_eq!(operation.is_idempotent, takes_key, "{} {}", operation.method, operation.path);
     }
 }
 
@@ -57,18 +59,18 @@ async fn a_refusal_of_every_operation_is_replayed() {
 }
 
 #[actix_web::test]
-async fn a_refusal_is_replayed_also_when_its_reason_is_gone() {
+async fn a_refusal_is_replayed_even_when_its_reason_is_gone() {
     let app = started().await;
-    let taken = tag(&app, "taken").await;
+    let taken = create_tag(&app, "taken").await;
     let closed = app.ticket("5511900000001").await.0;
     close(&app.api, closed).await;
     let contact = app.contact("5511900000002").await;
     let opened = app.ticket("5511900000002").await.0;
-    let named = json!({"name": "taken"});
+    let same_name = json!({"name": "taken"});
     let refused = [
         (Call::post("/tags", json!({}), 422, TAGS), "ERR_API_VALIDATION"),
-        (Call::post("/tags", named.clone(), 409, TAGS), "ERR_API_CONFLICT"),
-        (Call::of(Method::PUT, format!("/tags/{NOBODY}"), named.clone(), 404, TAG_UPDATES), "ERR_API_NOT_FOUND"),
+        (Call::post("/tags", same_name.clone(), 409, TAGS), "ERR_API_CONFLICT"),
+        (Call::of(Method::PUT, format!("/tags/{NOBODY}"), same_name.clone(), 404, TAG_UPDATES), "ERR_API_NOT_FOUND"),
         (Call::post(format!("/tickets/{closed}/close"), Value::Null, 409, TAGS), "ERR_API_TICKET_CLOSED"),
         (Call::post(format!("/tickets/{NOBODY}/close"), Value::Null, 404, TAGS), "ERR_API_NOT_FOUND"),
         (
@@ -147,7 +149,7 @@ async fn a_response_whose_body_cannot_be_read_is_not_recorded_and_the_retry_is_s
 }
 
 #[actix_web::test]
-async fn what_token_plan_scope_and_rate_refuse_is_not_recorded() {
+async fn refusals_because_of_token_plan_scope_or_rate_are_not_recorded() {
     let app = started().await;
     let db = &app.db;
     let call = Call::post("/tags", json!({"name": "a"}), 201, TAGS);
@@ -158,7 +160,7 @@ async fn what_token_plan_scope_and_rate_refuse_is_not_recorded() {
     let new = NewToken { name: "reader", permissions, ..NewToken::default() };
     let (_, key) = tokens::insert(db, app.company.id, new).await.expect("token");
     let reader = app.api.with_key(&key);
-    eventually("the token is seen", || async { reader.get("/tags").await.status == 200 }).await;
+    eventually("the service knows the token", || async { reader.get("/tags").await.status == 200 }).await;
     call.send(&reader, "one").await.error(403, "ERR_API_FORBIDDEN_SCOPE");
 
     let change_companies = async |change: &'static str, status: u16| {
@@ -183,7 +185,7 @@ async fn what_token_plan_scope_and_rate_refuse_is_not_recorded() {
     assert_replayed("the same company", &first, &call.send(&app.api, "one").await);
     call.send(&reader, "one").await.error(403, "ERR_API_FORBIDDEN_SCOPE");
 
-    // A handler's refusal for the scope is not recorded either: the call may be permitted later.
+    // A handler's refusal because of the scope is not recorded either: the call may be permitted later.
     Person::give_profile(&app, app.company.ana, "Administrator").await;
     let path = format!("/users/{}", app.company.ana);
     let change = async || Reply::of(app.api.keyed(Method::PUT, &path, "two", r#"{"active": false}"#)).await;
@@ -194,7 +196,7 @@ async fn what_token_plan_scope_and_rate_refuse_is_not_recorded() {
 }
 
 #[actix_web::test]
-async fn a_wrong_method_gets_the_allowed_ones_every_time() {
+async fn a_wrong_method_is_answered_with_the_allowed_ones_every_time() {
     let app = OwnApp::start().await;
     for _ in 0..2 {
         let reply = Reply::of(app.api.keyed(Method::PUT, "/tags", "one", "{}")).await;
@@ -240,7 +242,7 @@ async fn a_defect_is_not_recorded_and_the_retry_is_served() {
 #[actix_web::test]
 async fn a_commit_whose_answer_was_lost_is_replayed() {
     let app = started().await;
-    let tag = tag(&app, "before").await;
+    let tag = create_tag(&app, "before").await;
     for (number, call) in [
         Call::post("/tags", json!({"name": "a"}), 201, TAGS),
         Call::of(Method::PUT, format!("/tags/{tag}"), json!({"name": "after"}), 200, TAG_UPDATES),
@@ -252,7 +254,7 @@ async fn a_commit_whose_answer_was_lost_is_replayed() {
         let before = count(&app, call.effects).await;
         fail::cfg("once_commit_lost", "1*return").expect("failpoint");
         call.send(&app.api, &key).await.error(503, "ERR_API_UNAVAILABLE");
-        assert_eq!(count(&app, call.effects).await, before + 1, "it was committed");
+        assert_eq!(count(&app, call.effects).await, before + 1, "it was not committed");
         let again = call.send(&app.api, &key).await;
         assert_eq!(again.status, call.status, "{}", again.body);
         assert!(again.is_replay(), "{}", again.body);
@@ -282,9 +284,9 @@ async fn a_success_without_an_effect_is_not_answered_before_it_is_recorded() {
 }
 
 #[actix_web::test]
-async fn an_answer_that_appears_in_the_table_after_the_look_up_is_found_by_the_next_try() {
+async fn an_answer_that_appears_in_the_table_after_the_lookup_is_found_by_the_next_attempt() {
     let app = started().await;
-    let tag = tag(&app, "before").await;
+    let tag = create_tag(&app, "before").await;
     let calls = [
         Call::post("/tags", json!({"name": "a"}), 201, TAGS),
         Call::of(Method::PUT, format!("/tags/{tag}"), json!({"name": "after"}), 200, TAG_UPDATES),
@@ -310,11 +312,11 @@ async fn an_answer_that_appears_in_the_table_after_the_look_up_is_found_by_the_n
 }
 
 #[actix_web::test]
-async fn a_refusal_never_takes_the_place_of_an_answer_that_stands() {
+async fn a_refusal_never_replaces_a_recorded_answer() {
     let app = started().await;
     let call = Call::post("/tags", json!({"name": "a"}), 201, TAGS);
     let first = send_first(&app, &call, "copy").await;
-    // Another process has used this key; here a wrong request of the client is refused before the key is looked up.
+    // Another process has used this key; here an invalid request is refused before the key is looked up.
     sqlx::query("update idempotency_keys set key = $1")
         .bind(Digest::of(&[b"one"]))
         .execute(&app.db)

@@ -6,7 +6,9 @@ use serde_json::json;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
 
-use super::{Call, KEYS, MESSAGES, TAGS, assert_replayed, count, send_again, send_first, started, started_with, tag};
+use super::{
+    Call, KEYS, MESSAGES, TAGS, assert_replayed, count, create_tag, send_again, send_first, started, started_with,
+};
 use crate::steps::lingering;
 use crate::support::{Reply, TestApp};
 
@@ -40,7 +42,7 @@ async fn a_key_is_one_to_two_hundred_visible_ascii_characters() {
 }
 
 #[actix_web::test]
-async fn a_control_character_is_no_part_of_a_key() {
+async fn a_key_may_not_contain_a_control_character() {
     let app = started().await;
     for bad in [0x00, 0x01, 0x1b, 0x7f] {
         let mut request = format!(
@@ -54,7 +56,7 @@ async fn a_control_character_is_no_part_of_a_key() {
         let mut stream = TcpStream::connect(app.address).await.expect("connect");
         stream.write_all(&request).await.expect("sent");
         let mut answer = Vec::new();
-        // The parser of HTTP refuses it, before anything of Hotline sees it.
+        // The HTTP parser refuses it before Hotline sees it.
         let _ = stream.read_to_end(&mut answer).await;
         assert!(answer.starts_with(b"HTTP/1.1 400 "), "{bad:#x}: {}", String::from_utf8_lossy(&answer));
     }
@@ -63,9 +65,9 @@ async fn a_control_character_is_no_part_of_a_key() {
 }
 
 #[actix_web::test]
-async fn on_get_and_delete_the_header_means_nothing() {
+async fn on_get_and_delete_the_header_has_no_effect() {
     let app = started().await;
-    let tag = tag(&app, "a").await;
+    let tag = create_tag(&app, "a").await;
     let path = format!("/tags/{tag}");
     for key in ["one", "one", "a b", ""] {
         let shown = Reply::of(app.api.request(Method::GET, &path).header("idempotency-key", key)).await;
@@ -82,7 +84,7 @@ async fn on_get_and_delete_the_header_means_nothing() {
 #[actix_web::test]
 async fn a_key_with_another_method_path_query_or_body_is_a_conflict() {
     let app = started().await;
-    let (a, b) = (tag(&app, "a").await, tag(&app, "b").await);
+    let (a, b) = (create_tag(&app, "a").await, create_tag(&app, "b").await);
     let ticket = app.ticket("5511900000001").await;
     let put = Call::of(Method::PUT, format!("/tags/{a}"), json!({"name": "c"}), 200, super::TAG_UPDATES);
     let send = Call::post("/messages", json!({"ticketId": ticket, "type": "text", "body": "hi"}), 202, MESSAGES);
@@ -113,7 +115,7 @@ async fn a_key_with_another_method_path_query_or_body_is_a_conflict() {
             assert!(!conflict.is_replay(), "{}", call.name());
         }
         assert_eq!(count(&app, call.effects).await, effects, "{}", call.name());
-        // The conflicts have left the first as it was. Bodies are the same when they are equal as values.
+        // The conflicts left the first answer as it was. Bodies are the same if they are equal as JSON values.
         for same in [body.clone(), format!("{body} "), format!(" {body}"), body.replacen(':', ": ", 1)] {
             let again = Call { body: same, ..call.clone() };
             assert_replayed(&call.name(), &first, &again.send(&app.api, &key).await);
@@ -122,9 +124,9 @@ async fn a_key_with_another_method_path_query_or_body_is_a_conflict() {
     app.stop().await;
 }
 
-/// Half of a surrogate pair is no text, so such bodies are compared by their bytes.
+/// Half of a surrogate pair is not text, so such bodies are compared by their bytes.
 #[actix_web::test]
-async fn bodies_that_are_no_json_are_the_same_if_their_bytes_are() {
+async fn bodies_that_are_not_json_are_the_same_if_their_bytes_are() {
     let app = started().await;
     let close = format!("/tickets/{}/close", app.ticket("5511900000001").await);
     // This call takes an empty body.
@@ -202,21 +204,21 @@ async fn multipart_bodies_are_compared_by_their_bytes() {
 async fn a_body_may_be_a_mebibyte_and_a_larger_one_is_not_recorded() {
     const MEBIBYTE: usize = 1024 * 1024;
     let app = started_with(lingering()).await;
-    let of_bytes = |bytes: usize| {
+    let call_of_size = |bytes: usize| {
         let body = json!({"name": "a"}).to_string();
         Call { body: format!("{body}{}", " ".repeat(bytes - body.len())), ..Call::post("/tags", json!({}), 201, TAGS) }
     };
     for bytes in [MEBIBYTE + 1, 2 * MEBIBYTE] {
         for _ in 0..2 {
-            let refused = of_bytes(bytes).send(&app.api, "one").await;
+            let refused = call_of_size(bytes).send(&app.api, "one").await;
             refused.error(413, "ERR_API_PAYLOAD_TOO_LARGE");
             assert!(!refused.is_replay());
         }
     }
     assert_eq!(count(&app, KEYS).await, 0);
-    let first = send_first(&app, &of_bytes(MEBIBYTE), "one").await;
-    send_again(&app, &of_bytes(MEBIBYTE), "one", &first).await;
+    let first = send_first(&app, &call_of_size(MEBIBYTE), "one").await;
+    send_again(&app, &call_of_size(MEBIBYTE), "one", &first).await;
     // White space around a body does not count.
-    send_again(&app, &of_bytes(MEBIBYTE - 1), "one", &first).await;
+    send_again(&app, &call_of_size(MEBIBYTE - 1), "one", &first).await;
     app.stop().await;
 }

@@ -1,4 +1,4 @@
-//! The same request many times at once, and callers that disconnect.
+//! The same request many times at once (twins), and callers that disconnect.
 
 use futures_util::future::{join, join_all};
 use serde_json::json;
@@ -97,7 +97,7 @@ async fn after_a_defect_the_next_twin_is_served_and_the_others_replay_it() {
 }
 
 #[actix_web::test]
-async fn visitors_nobody_can_tell_apart_are_one_under_one_key_and_two_under_two() {
+async fn indistinguishable_visitors_are_one_under_one_key_and_two_under_two_keys() {
     let app = started().await;
     let body = json!({"channelId": app.company.webchat, "visitor": {"name": "Vera"}});
     let call = Call::post("/webchat/sessions", body, 201, super::SESSIONS);
@@ -142,7 +142,7 @@ async fn send_and_leave(app: &TestApp, call: &Call, key: &str) {
 }
 
 #[actix_web::test]
-async fn a_caller_that_goes_away_and_comes_back_has_one_effect() {
+async fn a_call_that_is_retried_after_its_caller_disconnected_has_one_effect() {
     let app = started().await;
     for seed in 3..6 {
         for (number, call) in every_call(&app, seed).await.iter().enumerate() {
@@ -158,7 +158,7 @@ async fn a_caller_that_goes_away_and_comes_back_has_one_effect() {
 }
 
 #[actix_web::test]
-async fn what_has_begun_ends_though_its_caller_is_gone_and_the_retry_waits_for_it() {
+async fn a_request_finishes_although_its_caller_disconnected_and_the_retry_waits_for_it() {
     let app = started().await;
     let list = id(app.api.post("/contact-lists", json!({"name": "Everybody"})).await.data(201));
     let (path, contact) = (format!("/contact-lists/{list}/contacts"), app.contact("5511900000001").await);
@@ -174,11 +174,11 @@ async fn what_has_begun_ends_though_its_caller_is_gone_and_the_retry_waits_for_i
         sqlx::query_scalar::<_, i64>(waits).fetch_one(&app.db).await.expect("locks") == 1
     })
     .await;
-    let released = async {
+    let release = async {
         eventually("the retry is on its way", || async { app.service.keys.in_use() == 2 }).await;
         table_lock.rollback().await.expect("released");
     };
-    let (reply, ()) = join(call.send(&app.api, "one"), released).await;
+    let (reply, ()) = join(call.send(&app.api, "one"), release).await;
     assert!(reply.is_replay(), "{}", reply.body);
     assert_eq!(reply.data(200), &json!({"added": 1, "alreadyThere": 0}));
     assert_eq!(count(&app, members).await, 1);
@@ -186,7 +186,7 @@ async fn what_has_begun_ends_though_its_caller_is_gone_and_the_retry_waits_for_i
 }
 
 #[actix_web::test]
-async fn as_many_twins_wait_as_there_is_room_for_and_one_more_is_refused() {
+async fn twins_wait_up_to_the_maximum_and_one_more_is_refused() {
     let app = started().await;
     let list = id(app.api.post("/contact-lists", json!({"name": "Everybody"})).await.data(201));
     let (path, contact) = (format!("/contact-lists/{list}/contacts"), app.contact("5511900000001").await);
@@ -196,29 +196,29 @@ async fn as_many_twins_wait_as_there_is_room_for_and_one_more_is_refused() {
     let mut table_lock = app.db.begin().await.expect("transaction");
     let lock = sqlx::query("lock table contact_list_contacts in exclusive mode");
     lock.execute(&mut *table_lock).await.expect("locked");
-    let twins = join_all((0..=WAITING_MAX).map(|_| call.send(&app.api, "one")));
-    let refused = async {
+    let send_twins = join_all((0..=WAITING_MAX).map(|_| call.send(&app.api, "one")));
+    let send_one_more = async {
         eventually("one is served and the others wait", || async { app.service.keys.in_use() > WAITING_MAX }).await;
         let refused = call.send(&app.api, "one").await;
         let other = Call::post("/tags", json!({"name": "a"}), 201, TAGS).send(&app.api, "two").await;
         table_lock.rollback().await.expect("released");
         (refused, other)
     };
-    let (twins, (refused, other)) = join(twins, refused).await;
+    let (twins, (refused, other)) = join(send_twins, send_one_more).await;
     refused.error(503, "ERR_API_UNAVAILABLE");
     assert!(refused.headers.contains_key("retry-after"), "{:?}", refused.headers);
-    assert_eq!(other.status, 201, "another key has room of its own: {}", other.body);
+    assert_eq!(other.status, 201, "another key has no room of its own: {}", other.body);
     for twin in &twins {
         assert_same(&call.name(), &twins[0], twin);
     }
-    assert_eq!(twins.iter().filter(|twin| twin.is_replay()).count(), WAITING_MAX, "one took effect");
-    assert!(call.send(&app.api, "one").await.is_replay(), "the refused one finds the response later");
-    assert_eq!(count(&app, call.effects).await, 1, "it took effect once");
+    assert_eq!(twins.iter().filter(|twin| twin.is_replay()).count(), WAITING_MAX, "not exactly one took effect");
+    assert!(call.send(&app.api, "one").await.is_replay(), "the refused one does not find the response later");
+    assert_eq!(count(&app, call.effects).await, 1, "it did not take effect exactly once");
     app.stop().await;
 }
 
 #[actix_web::test]
-async fn callers_that_go_away_while_the_service_stops_have_one_effect_after_the_start() {
+async fn calls_whose_callers_disconnect_while_the_service_stops_have_one_effect_after_the_start() {
     let mut app = started().await;
     for seed in 10..12 {
         let calls = every_call(&app, seed).await;
@@ -238,10 +238,10 @@ async fn callers_that_go_away_while_the_service_stops_have_one_effect_after_the_
         }
         // Several calls of the set may have the same effects, which are counted together.
         for (call, before) in calls.iter().zip(before) {
-            let own = calls.iter().filter(|other| other.effects == call.effects).count();
+            let with_same_effects = calls.iter().filter(|other| other.effects == call.effects).count();
             // Two messages of the set open a ticket each.
             let opened_by_messages = if call.effects == super::TICKETS { 2 } else { 0 };
-            let expected = before + i64::try_from(own + opened_by_messages).expect("small");
+            let expected = before + i64::try_from(with_same_effects + opened_by_messages).expect("small");
             assert_eq!(count(&app, call.effects).await, expected, "{}", call.name());
         }
     }

@@ -16,7 +16,7 @@ async fn start_with_small_limit() -> MediaFixture {
     MediaFixture::start_with(options).await
 }
 
-/// A picture of so many bytes.
+/// A picture of this many bytes.
 fn picture(bytes: usize) -> Vec<u8> {
     let mut picture = PNG.to_vec();
     picture.resize(bytes, 0xa5);
@@ -24,7 +24,7 @@ fn picture(bytes: usize) -> Vec<u8> {
 }
 
 #[actix_web::test]
-async fn a_file_of_the_limit_is_taken_and_one_byte_more_is_not() {
+async fn a_file_as_large_as_the_limit_is_taken_and_one_byte_more_is_not() {
     let fixture = start_with_small_limit().await;
     let message = fixture.sent("a.png", "image/png", &picture(BYTES_MAX)).await;
     assert_eq!(message["media"]["size"], BYTES_MAX);
@@ -35,7 +35,7 @@ async fn a_file_of_the_limit_is_taken_and_one_byte_more_is_not() {
         assert_eq!(refused.body["error"]["message"], "the file is larger than 100000 bytes");
         Reply::of(fixture.api().form(form, Some(&format!("k-{bytes}")))).await.error(413, "ERR_API_PAYLOAD_TOO_LARGE");
     }
-    assert_eq!(fixture.with_file().await.len(), 1);
+    assert_eq!(fixture.media_messages().await.len(), 1);
     assert_eq!((fixture.stored().len(), fixture.arriving().len()), (1, 0));
     fixture.app.stop().await;
 }
@@ -49,7 +49,7 @@ async fn ten_files_are_ten_messages_of_one_job_and_eleven_are_too_many() {
     }
     let sent = fixture.api().send_form(form.clone()).await;
     let job = sent.data(202)["jobId"].clone();
-    let messages = fixture.with_file().await;
+    let messages = fixture.media_messages().await;
     let seen: Vec<_> = messages
         .iter()
         .map(|message| (message["media"]["fileName"].as_str().expect("a name"), &message["body"], &message["jobId"]))
@@ -64,7 +64,7 @@ async fn ten_files_are_ten_messages_of_one_job_and_eleven_are_too_many() {
 
     let refused = fixture.api().send_form(form.file("10.png", "image/png", PNG)).await;
     assert_eq!(refused.invalid_fields(), ["medias"]);
-    assert_eq!((fixture.with_file().await.len(), fixture.stored().len(), fixture.arriving().len()), (10, 10, 0));
+    assert_eq!((fixture.media_messages().await.len(), fixture.stored().len(), fixture.arriving().len()), (10, 10, 0));
     fixture.app.stop().await;
 }
 
@@ -93,7 +93,7 @@ async fn the_fields_of_a_form_are_those_of_json_written_as_text() {
         PNG,
     );
     assert_eq!(fixture.api().send_form(refused).await.invalid_fields(), ["ticketId", "closeTicket"]);
-    // A number too large for a float is refused where it is, as in a body that is JSON.
+    // A number too large for a float is refused under its own path, as in a JSON body.
     let template = r#"{"name": "code", "parameters": {"body": ["a", 1e400]}}"#;
     let too_large =
         Form::default().text("type", "template").text("ticketId", fixture.ticket).text("template", template);
@@ -103,7 +103,7 @@ async fn the_fields_of_a_form_are_those_of_json_written_as_text() {
     fixture.api().send_form(text.clone().text("body", "words")).await.data(202);
     let with_file = text.text("body", "words").file("a.png", "image/png", PNG);
     assert_eq!(fixture.api().send_form(with_file).await.invalid_fields(), ["medias"]);
-    assert_eq!((fixture.with_file().await.len(), fixture.stored().len(), fixture.arriving().len()), (1, 1, 0));
+    assert_eq!((fixture.media_messages().await.len(), fixture.stored().len(), fixture.arriving().len()), (1, 1, 0));
     fixture.app.stop().await;
 }
 
@@ -120,7 +120,7 @@ async fn files_in_other_parts_or_in_json_do_not_count() {
 }
 
 #[actix_web::test]
-async fn texts_and_parts_are_bounded() {
+async fn texts_parts_and_their_heads_are_limited() {
     let fixture = MediaFixture::start().await;
     let mebibyte = "x".repeat(1024 * 1024);
     let large = fixture.form().text("unknown", &mebibyte).file("a.png", "image/png", PNG);
@@ -132,12 +132,12 @@ async fn texts_and_parts_are_bounded() {
     let head = "y".repeat(100_000);
     let long_head = fixture.form().part(&format!("name=\"medias\"; filename=\"{head}\""), None, PNG);
     fixture.api().send_form(long_head).await.error(400, "ERR_API_BAD_REQUEST");
-    assert_eq!((fixture.with_file().await.len(), fixture.stored().len(), fixture.arriving().len()), (0, 0, 0));
+    assert_eq!((fixture.media_messages().await.len(), fixture.stored().len(), fixture.arriving().len()), (0, 0, 0));
     fixture.app.stop().await;
 }
 
 #[actix_web::test]
-async fn a_body_that_is_no_whole_form_is_refused() {
+async fn a_body_that_is_not_a_complete_form_is_refused() {
     let fixture = MediaFixture::start().await;
     let whole = fixture.form().file("a.png", "image/png", PNG).bytes();
     let ask = async |content_type: &str, body: &[u8], key: Option<&str>| {
@@ -150,7 +150,7 @@ async fn a_body_that_is_no_whole_form_is_refused() {
         let refused = ask("text/plain", &whole, key).await;
         refused.error(415, "ERR_API_UNSUPPORTED_MEDIA_TYPE");
         let key = key.map(|key| format!("{key}-2"));
-        // Cut at its end, in the file, in a head, and at once.
+        // Cut short at the end, in the file, in a head, and to nothing.
         for cut in [whole.len() - 6, whole.len() - 60, 30, 0] {
             let key = key.as_ref().map(|key| format!("{key}-{cut}"));
             ask(&form, &whole[..cut], key.as_deref()).await.error(400, "ERR_API_BAD_REQUEST");
@@ -164,6 +164,6 @@ async fn a_body_that_is_no_whole_form_is_refused() {
     // An endpoint that takes no files refuses a form like any other wrong type.
     let tags = fixture.api().request(Method::POST, "/tags").header("content-type", &form).body(whole.clone());
     Reply::of(tags).await.error(415, "ERR_API_UNSUPPORTED_MEDIA_TYPE");
-    assert_eq!((fixture.with_file().await.len(), fixture.stored().len(), fixture.arriving().len()), (0, 0, 0));
+    assert_eq!((fixture.media_messages().await.len(), fixture.stored().len(), fixture.arriving().len()), (0, 0, 0));
     fixture.app.stop().await;
 }

@@ -1,4 +1,4 @@
-//! A form under a key happens once, however large it is and however often it is sent.
+//! A form with an idempotency key takes effect once, however large it is and however often it is sent.
 
 use reqwest::Method;
 use tokio::io::AsyncWriteExt;
@@ -9,14 +9,14 @@ use crate::support::form::Form;
 use crate::support::{Reply, eventually};
 
 /// A file that is larger than any JSON body may be.
-fn large() -> Vec<u8> {
+fn large_file() -> Vec<u8> {
     [PNG, &vec![0x5a; 3 * 1024 * 1024]].concat()
 }
 
 #[actix_web::test]
-async fn a_keyed_form_larger_than_any_json_happens_once() {
+async fn a_keyed_form_larger_than_any_json_body_takes_effect_once() {
     let fixture = MediaFixture::start().await;
-    let form = fixture.form().file("a.png", "image/png", &large());
+    let form = fixture.form().file("a.png", "image/png", &large_file());
     let first = Reply::of(fixture.api().form(form.clone(), Some("k"))).await;
     let job = first.data(202)["jobId"].clone();
     let again = Reply::of(fixture.api().form(form.clone(), Some("k"))).await;
@@ -30,7 +30,7 @@ async fn a_keyed_form_larger_than_any_json_happens_once() {
     let jobs: Vec<_> =
         futures_util::future::join_all(twins).await.iter().map(|twin| twin.data(202)["jobId"].clone()).collect();
     assert!(jobs.iter().all(|twin| *twin == jobs[0] && *twin != job), "{jobs:?}");
-    assert_eq!((fixture.with_file().await.len(), fixture.stored().len(), fixture.arriving().len()), (2, 2, 0));
+    assert_eq!((fixture.media_messages().await.len(), fixture.stored().len(), fixture.arriving().len()), (2, 2, 0));
     fixture.app.stop().await;
 }
 
@@ -48,7 +48,7 @@ async fn a_refusal_under_a_key_is_replayed() {
 #[actix_web::test]
 async fn a_retry_after_a_cut_connection_sends_once() {
     let fixture = MediaFixture::start().await;
-    let form = fixture.form().file("a.png", "image/png", &large());
+    let form = fixture.form().file("a.png", "image/png", &large_file());
     let body = form.clone().bytes();
     let head = |key: &str| {
         format!(
@@ -68,7 +68,7 @@ async fn a_retry_after_a_cut_connection_sends_once() {
     let mut stream = TcpStream::connect(fixture.app.address).await.expect("a connection");
     stream.write_all(head("whole").as_bytes()).await.expect("sent");
     stream.write_all(&body).await.expect("sent");
-    eventually("the message of the whole one is there", || async { fixture.with_file().await.len() == 1 }).await;
+    eventually("the complete request has its message", || async { fixture.media_messages().await.len() == 1 }).await;
     drop(stream);
 
     let whole = Reply::of(fixture.api().form(form.clone(), Some("whole"))).await;
@@ -77,12 +77,12 @@ async fn a_retry_after_a_cut_connection_sends_once() {
     let cut = Reply::of(fixture.api().form(form, Some("cut"))).await;
     cut.data(202);
     assert!(!cut.is_replay());
-    assert_eq!((fixture.with_file().await.len(), fixture.stored().len()), (2, 2));
+    assert_eq!((fixture.media_messages().await.len(), fixture.stored().len()), (2, 2));
     fixture.app.stop().await;
 }
 
 #[actix_web::test]
-async fn a_keyed_form_that_is_too_large_is_read_no_further() {
+async fn a_keyed_form_that_is_too_large_sends_nothing() {
     let fixture = {
         let mut options = crate::support::service::TestOptions::default();
         options.media.bytes_max = 1000;
@@ -97,6 +97,6 @@ async fn a_keyed_form_that_is_too_large_is_read_no_further() {
     if let Some(refused) = refused {
         assert!([400, 413].contains(&refused.status.as_u16()), "{}", refused.body);
     }
-    assert_eq!((fixture.with_file().await.len(), fixture.arriving().len()), (0, 0));
+    assert_eq!((fixture.media_messages().await.len(), fixture.arriving().len()), (0, 0));
     fixture.app.stop().await;
 }

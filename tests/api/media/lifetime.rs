@@ -9,7 +9,7 @@ use super::{MediaFixture, PDF, PNG, url};
 use crate::support::eventually;
 use crate::support::form::Form;
 
-/// The head of a request that announces this body.
+/// The head of a request whose body has this length.
 fn head(fixture: &MediaFixture, length: usize) -> String {
     format!(
         "POST /api/v1/messages HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer {}\r\nContent-Type: {}\r\n\
@@ -20,7 +20,7 @@ fn head(fixture: &MediaFixture, length: usize) -> String {
 }
 
 #[actix_web::test]
-async fn a_cut_upload_leaves_nothing() {
+async fn an_upload_that_is_cut_off_leaves_nothing() {
     let fixture = MediaFixture::start().await;
     let file = [PNG, &[7; 300_000]].concat();
     let body = fixture.form().file("a.png", "image/png", &file).bytes();
@@ -32,8 +32,8 @@ async fn a_cut_upload_leaves_nothing() {
         drop(stream);
         eventually("what has arrived is gone", || async { fixture.arriving().is_empty() }).await;
     }
-    assert_eq!(fixture.sweep_later().await, 0, "there was nothing to sweep");
-    assert_eq!((fixture.with_file().await.len(), fixture.stored().len()), (0, 0));
+    assert_eq!(fixture.sweep_later().await, 0, "a file was left to sweep");
+    assert_eq!((fixture.media_messages().await.len(), fixture.stored().len()), (0, 0));
     fixture.app.stop().await;
 }
 
@@ -49,7 +49,7 @@ async fn a_client_that_half_closes_gets_400_or_no_answer() {
     stream.read_to_string(&mut answer).await.expect("an answer");
     assert!(answer.is_empty() || answer.starts_with("HTTP/1.1 400"), "{answer}");
     eventually("what has arrived is gone", || async { fixture.arriving().is_empty() }).await;
-    assert_eq!((fixture.with_file().await.len(), fixture.stored().len()), (0, 0));
+    assert_eq!((fixture.media_messages().await.len(), fixture.stored().len()), (0, 0));
     fixture.app.stop().await;
 }
 
@@ -60,7 +60,7 @@ async fn a_failure_between_a_file_and_its_message_leaves_a_file_that_is_swept() 
     fail::cfg("media_published", "1*panic(a defect)").expect("failpoint");
     let refused = fixture.api().send_form(fixture.form().file("lost.png", "image/png", PNG)).await;
     refused.error(503, "ERR_API_UNAVAILABLE");
-    assert_eq!((fixture.with_file().await.len(), fixture.stored().len()), (1, 2), "a file without a message");
+    assert_eq!((fixture.media_messages().await.len(), fixture.stored().len()), (1, 2), "no file is left over");
 
     let app = &fixture.app.service.app;
     // A file is not swept while its request may still be on its way.
@@ -70,12 +70,12 @@ async fn a_failure_between_a_file_and_its_message_leaves_a_file_that_is_swept() 
     assert_eq!(fixture.sweep_later().await, 1);
     assert_eq!(fixture.sweep_later().await, 0, "an hour was swept again");
     assert_eq!(fixture.stored().len(), 1);
-    assert_eq!(fixture.read(&url(&kept), &[]).await.bytes, PNG, "the other has its message");
+    assert_eq!(fixture.read(&url(&kept), &[]).await.bytes, PNG, "a file with a message was swept");
     fixture.app.stop().await;
 }
 
 #[actix_web::test]
-async fn a_refused_message_takes_its_files_along() {
+async fn the_files_of_a_refused_message_are_deleted() {
     let fixture = MediaFixture::start().await;
     let solved = json!({"wrapupTypeId": fixture.app.company.solved});
     fixture.api().post(&format!("/tickets/{}/close", fixture.ticket), solved).await.data(200);
@@ -89,17 +89,17 @@ async fn a_refused_message_takes_its_files_along() {
 }
 
 #[actix_web::test]
-async fn a_deleted_contact_takes_its_files_along() {
+async fn the_files_of_a_deleted_contact_are_deleted() {
     let fixture = MediaFixture::start().await;
     let api = fixture.api();
     let message = fixture.sent("a.png", "image/png", PNG).await;
-    let others = fixture.app.session("another").await;
-    let others_form = Form::default()
+    let (_, other_contact) = fixture.app.session("another").await;
+    let other_form = Form::default()
         .text("type", "media")
         .text("channelId", fixture.app.company.webchat)
-        .text("contactId", others.1)
+        .text("contactId", other_contact)
         .file("b.png", "image/png", PNG);
-    api.send_form(others_form).await.data(202);
+    api.send_form(other_form).await.data(202);
     assert_eq!(fixture.stored().len(), 2);
 
     let solved = json!({"wrapupTypeId": fixture.app.company.solved});
@@ -115,8 +115,8 @@ async fn a_deleted_contact_takes_its_files_along() {
         rows == 1
     })
     .await;
-    let left = fixture.with_file().await;
+    let left = fixture.media_messages().await;
     assert_eq!(left.len(), 1);
-    assert_eq!(fixture.read(&url(&left[0]), &[]).await.bytes, PNG, "another contact's file stays");
+    assert_eq!(fixture.read(&url(&left[0]), &[]).await.bytes, PNG, "the file of another contact was deleted");
     fixture.app.stop().await;
 }

@@ -64,7 +64,7 @@ impl MediaFixture {
     }
 
     /// The listed messages with a file.
-    pub async fn with_file(&self) -> Vec<Value> {
+    pub async fn media_messages(&self) -> Vec<Value> {
         self.api().all("/messages?type=media").await
     }
 

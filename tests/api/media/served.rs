@@ -1,4 +1,4 @@
-//! Files as they are served: at valid addresses only, and never so that a browser runs them.
+//! Files are served only at valid URLs, and never in a way that lets a browser run them.
 
 use chrono::{TimeDelta, Utc};
 use hotline_persistence::tables::media::StoredMedia;
@@ -49,15 +49,15 @@ async fn any_range_of_a_file_can_be_read() {
 }
 
 #[actix_web::test]
-async fn who_has_a_file_need_not_read_it_again() {
+async fn a_client_that_has_a_file_need_not_read_it_again() {
     let fixture = MediaFixture::start().await;
     let url = url(&fixture.sent("a.png", "image/png", PNG).await);
     let whole = fixture.read(&url, &[]).await;
     let cached = whole.header("cache-control");
     assert!(cached.starts_with("private, max-age=") && cached.ends_with(", immutable"), "{cached}");
     let tag = whole.header("etag");
-    let known = fixture.read(&url, &[("if-none-match", tag)]).await;
-    assert_eq!((known.status, known.bytes.len(), known.header("etag")), (304, 0, tag));
+    let not_modified = fixture.read(&url, &[("if-none-match", tag)]).await;
+    assert_eq!((not_modified.status, not_modified.bytes.len(), not_modified.header("etag")), (304, 0, tag));
     assert_eq!(fixture.read(&url, &[("if-none-match", "\"other\"")]).await.status, 200);
 
     let head = fixture.ask(Method::HEAD, &url, &[]).await;
@@ -69,37 +69,37 @@ async fn who_has_a_file_need_not_read_it_again() {
 }
 
 #[actix_web::test]
-async fn an_address_is_valid_for_one_file_and_expires() {
+async fn a_url_is_valid_for_one_file_and_expires() {
     let fixture = MediaFixture::start().await;
     let message = fixture.sent("a.png", "image/png", PNG).await;
     let shown = url(&message);
     let site = format!("http://{}", fixture.app.address);
-    let good = shown.strip_prefix(&site).expect("the address of the service").to_owned();
-    assert!(good.starts_with("/media/"), "{good}");
-    assert_eq!(fixture.read(&good, &[]).await.status, 200);
-    let (address, signature) = good.split_once("signature=").expect("a signature");
+    let valid = shown.strip_prefix(&site).expect("the address of the service").to_owned();
+    assert!(valid.starts_with("/media/"), "{valid}");
+    assert_eq!(fixture.read(&valid, &[]).await.status, 200);
+    let (unsigned, signature) = valid.split_once("signature=").expect("a signature");
     let company = format!("/media/{}/", fixture.app.company.id);
-    let turned: String = signature.chars().rev().collect();
+    let reversed: String = signature.chars().rev().collect();
     for forged in [
-        format!("{address}signature={turned}"),
-        format!("{address}signature="),
-        format!("{address}signature=zz{}", &signature[2..]),
-        address.trim_end_matches('&').to_owned(),
-        good.split('?').next().expect("a path").to_owned(),
-        good.replace("type=image%2Fpng", "type=text%2Fhtml"),
-        good.replace("name=a.png", "name=b.png"),
-        good.replace("expires=1", "expires=2"),
-        good.replace("expires=", "expires=x"),
-        good.replace(&company, &format!("/media/{}/", fixture.app.company.id.0 + 1)),
-        good.replace(&company, "/media/x/"),
-        good.replacen("/media/", "/media//", 1),
+        format!("{unsigned}signature={reversed}"),
+        format!("{unsigned}signature="),
+        format!("{unsigned}signature=zz{}", &signature[2..]),
+        unsigned.trim_end_matches('&').to_owned(),
+        valid.split('?').next().expect("a path").to_owned(),
+        valid.replace("type=image%2Fpng", "type=text%2Fhtml"),
+        valid.replace("name=a.png", "name=b.png"),
+        valid.replace("expires=1", "expires=2"),
+        valid.replace("expires=", "expires=x"),
+        valid.replace(&company, &format!("/media/{}/", fixture.app.company.id.0 + 1)),
+        valid.replace(&company, "/media/x/"),
+        valid.replacen("/media/", "/media//", 1),
     ] {
-        assert_ne!(forged, good);
+        assert_ne!(forged, valid);
         let refused = fixture.read(&forged, &[]).await;
         assert_eq!((refused.status, refused.code().as_str()), (404, "ERR_API_NOT_FOUND"), "{forged}");
     }
 
-    // The address of the same file from two days ago.
+    // A URL of the same file, created two days ago.
     let row: serde_json::Value = sqlx::query_scalar("select media from messages where id = $1")
         .bind(message["id"].as_i64())
         .fetch_one(&fixture.app.db)
@@ -120,7 +120,7 @@ async fn another_company_cannot_read_a_file() {
     let (other, api) = fixture.app.another_company().await;
     api.get(&format!("/messages/{}", message["id"])).await.error(404, "ERR_API_NOT_FOUND");
     assert_eq!(api.all("/messages?type=media").await.len(), 0);
-    // Even with a valid signature of the other company there is no such file there.
+    // Even at a URL that is signed for the other company, the file does not exist.
     let row: serde_json::Value = sqlx::query_scalar("select media from messages where id = $1")
         .bind(message["id"].as_i64())
         .fetch_one(&fixture.app.db)
@@ -136,13 +136,13 @@ async fn another_company_cannot_read_a_file() {
         .execute(&fixture.app.db)
         .await
         .expect("an update");
-    let good = url(&message);
-    crate::support::eventually("it is not served", || async { fixture.read(&good, &[]).await.status == 404 }).await;
+    let valid = url(&message);
+    crate::support::eventually("it is not served", || async { fixture.read(&valid, &[]).await.status == 404 }).await;
     fixture.app.stop().await;
 }
 
 #[actix_web::test]
-async fn nothing_that_runs_is_shown_inline() {
+async fn nothing_that_a_browser_could_run_is_shown_inline() {
     let fixture = MediaFixture::start().await;
     let svg = b"<svg xmlns=\"http://www.w3.org/2000/svg\"><script>alert(1)</script></svg>".as_slice();
     for (file_name, mime_type, content, disposition) in [
@@ -170,12 +170,12 @@ async fn nothing_that_runs_is_shown_inline() {
 }
 
 #[actix_web::test]
-async fn addresses_begin_where_the_service_is_reached() {
+async fn urls_begin_with_the_public_url() {
     let mut options = TestOptions::default();
     options.media.public_url = Some("https://support.example".to_owned());
     let fixture = MediaFixture::start_with(options).await;
     let url = url(&fixture.sent("a.png", "image/png", PNG).await);
-    let path = url.strip_prefix("https://support.example").expect("the public address");
+    let path = url.strip_prefix("https://support.example").expect("the public URL");
     assert_eq!(fixture.read(path, &[]).await.bytes, PNG);
     fixture.app.stop().await;
 }

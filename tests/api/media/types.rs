@@ -1,9 +1,9 @@
-//! What a file is, and the three ways in which it can be wrong.
+//! How the type of a file is determined, and the three reasons for which a file is refused.
 
 use super::{MediaFixture, PDF, PNG, url};
 
 #[actix_web::test]
-async fn a_picture_declared_as_another_is_sent_as_what_it_is() {
+async fn a_picture_declared_as_another_type_is_sent_as_its_actual_type() {
     let fixture = MediaFixture::start().await;
     let message = fixture.sent("holiday.jpg", "image/jpeg", PNG).await;
     assert_eq!(message["type"], "media");
@@ -35,17 +35,17 @@ async fn an_empty_file_an_unknown_type_and_a_mismatch_have_codes_of_their_own_an
     ] {
         let refused = fixture.api().send_form(fixture.form().file(file_name, mime_type, content)).await;
         refused.error(400, code);
-        // One bad file among good ones: nothing is sent.
+        // An invalid file beside a valid one: nothing is sent.
         let form = fixture.form().file("good.png", "image/png", PNG).file(file_name, mime_type, content);
         fixture.api().send_form(form).await.error(400, code);
     }
-    assert_eq!(fixture.with_file().await, Vec::<serde_json::Value>::new());
+    assert_eq!(fixture.media_messages().await, Vec::<serde_json::Value>::new());
     assert_eq!((fixture.stored(), fixture.arriving()), (Vec::new(), Vec::new()));
     fixture.app.stop().await;
 }
 
 #[actix_web::test]
-async fn a_type_that_the_content_does_not_show_is_the_one_the_sender_gives() {
+async fn a_type_that_the_content_does_not_show_is_taken_from_the_sender() {
     let fixture = MediaFixture::start().await;
     for (file_name, mime_type, content, expected) in [
         ("a.csv", "text/csv", b"a,b\n1,2\n".as_slice(), "text/csv"),
@@ -62,7 +62,7 @@ async fn a_type_that_the_content_does_not_show_is_the_one_the_sender_gives() {
 }
 
 #[actix_web::test]
-async fn a_file_without_name_and_type_is_what_its_content_is() {
+async fn a_file_without_name_and_type_gets_both_from_its_content() {
     let fixture = MediaFixture::start().await;
     for (content, mime_type, file_name) in [(PNG, "image/png", "file.png"), (PDF, "application/pdf", "file.pdf")] {
         let media = fixture.sent("", "", content).await["media"].clone();
@@ -72,7 +72,7 @@ async fn a_file_without_name_and_type_is_what_its_content_is() {
 }
 
 #[actix_web::test]
-async fn names_lose_their_folders_and_keep_their_letters() {
+async fn file_names_lose_their_folders_and_keep_letters_of_any_language() {
     let fixture = MediaFixture::start().await;
     for (sent, expected) in [("../../etc/passwd.png", "passwd.png"), ("Férias 1.png", "Férias 1.png"), ("", "file.png")]
     {
@@ -84,7 +84,7 @@ async fn names_lose_their_folders_and_keep_their_letters() {
     let extended = "name=\"medias\"; filename=\"x.png\"; filename*=UTF-8''%E2%82%AC%20rates.png";
     let sent = fixture.api().send_form(fixture.form().part(extended, Some("image/png"), PNG)).await;
     sent.data(202);
-    let messages = fixture.with_file().await;
+    let messages = fixture.media_messages().await;
     assert_eq!(messages.last().expect("a message")["media"]["fileName"], "€ rates.png");
     fixture.app.stop().await;
 }

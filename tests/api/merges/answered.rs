@@ -1,10 +1,10 @@
-//! A contact who has several numbers or ids after a merge is answered where they wrote last.
+//! A contact who has several numbers or ids after a merge is answered at the one they last wrote from.
 
 use chrono::Utc;
 use hotline_persistence::tables::channels::ChannelType::{Messenger, Whatsapp};
 use serde_json::json;
 
-use super::{merge, says, shown};
+use super::{deliver_text, merge, shown};
 use crate::hooks::{ProviderChannel, Setup, all_taken, messages, tickets};
 use crate::steps::{listed, restarted, sent};
 use crate::support::provider::Provider;
@@ -16,7 +16,7 @@ const OTHER: &str = "5511900000002";
 
 /// Answers a ticket, and returns where the answer went.
 async fn recipient_of_answer(app: &TestApp, provider: &Provider, channel: &ProviderChannel, body: &str) -> String {
-    let [ticket] = &tickets(&app.api, channel.id).await[..] else { panic!("one ticket") };
+    let [ticket] = &tickets(&app.api, channel.id).await[..] else { panic!("not exactly one ticket") };
     let count = provider.accepted(&channel.account).len();
     sent(&app.api, json!({"ticketId": ticket["id"], "type": "text", "body": body})).await;
     provider.accepts(&channel.account, count + 1).await[count].to.clone()
@@ -28,14 +28,14 @@ async fn a_merged_contact_is_answered_at_the_number_that_wrote_last() {
     let provider = Provider::start().await;
     let setup = Setup { provider_url: Some(&provider.url), ..Setup::default() };
     let channel = ProviderChannel::create(&app, &app.company, Whatsapp, setup).await;
-    says(&app.api, &channel, ANA, "from one phone").await;
-    says(&app.api, &channel, OTHER, "from another").await;
+    deliver_text(&app.api, &channel, ANA, "from one phone").await;
+    deliver_text(&app.api, &channel, OTHER, "from another").await;
     let found = async |number: &str| listed(&app.api, &format!("/contacts?number={number}")).await[0];
     let (into, from) = (found(ANA).await, found(OTHER).await);
     merge(&app.api, into, from).await.data(200);
     assert_eq!(recipient_of_answer(&app, &provider, &channel, "one").await, ANA);
     for (number, body) in [(OTHER, "two"), (ANA, "three"), (OTHER, "four")] {
-        says(&app.api, &channel, number, body).await;
+        deliver_text(&app.api, &channel, number, body).await;
         assert_eq!(recipient_of_answer(&app, &provider, &channel, body).await, number, "{body}");
         assert_eq!(shown(&app.api, into).await["number"], number, "{body}");
     }

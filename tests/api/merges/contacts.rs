@@ -4,7 +4,7 @@ use hotline_persistence::tables::channels::ChannelType::Whatsapp;
 use reqwest::Method;
 use serde_json::{Value, json};
 
-use super::{assert_is_gone, contact, merge, says, shown, texts};
+use super::{assert_is_gone, create_contact, deliver_text, merge, shown, texts};
 use crate::hooks::{ProviderChannel, Setup};
 use crate::steps::{NOBODY, history, id, listed, sent, ticket};
 use crate::support::provider::Provider;
@@ -14,7 +14,7 @@ const ANA: &str = "5511900000001";
 const OTHER: &str = "5511900000002";
 
 #[actix_web::test]
-async fn what_is_set_stays_and_what_is_missing_is_filled() {
+async fn a_merge_keeps_fields_that_are_set_and_fills_missing_ones() {
     let app = TestApp::shared().await;
     let api = &app.api;
     let tag = async |name: &str| id(api.post("/tags", json!({"name": name})).await.data(201));
@@ -25,11 +25,11 @@ async fn what_is_set_stays_and_what_is_missing_is_filled() {
     }
     let body = json!({"name": "Ana", "number": ANA, "email": "ana@example.com", "tagIds": [vip],
         "customFields": [{"key": "size", "value": "40"}]});
-    let into = contact(api, body).await;
+    let into = create_contact(api, body).await;
     let body = json!({"name": "Ana Lima", "number": OTHER, "email": "lima@example.com", "code": "C-1",
         "tagIds": [vip, new], "marketingOptOut": true,
         "customFields": [{"key": "size", "value": "42"}, {"key": "plan", "value": "gold"}]});
-    let from = contact(api, body).await;
+    let from = create_contact(api, body).await;
     let before = shown(api, into).await;
     let merged = merge(api, into, from).await;
     let merged = merged.data(200).clone();
@@ -56,7 +56,7 @@ async fn what_is_set_stays_and_what_is_missing_is_filled() {
     assert_is_gone(&app, from, into).await;
 
     let events = api.get("/events?types=contact.merged,contact.updated,contact.deleted,contact.tagged").await;
-    let [event] = &events.data(200).as_array().expect("events")[..] else { panic!("one event: {}", events.body) };
+    let [event] = &events.data(200).as_array().expect("events")[..] else { panic!("not one event: {}", events.body) };
     let mut data = event["data"].clone();
     assert_eq!(data.as_object_mut().expect("a contact").remove("mergedFrom"), Some(json!(from)));
     assert_eq!((data, &event["previous"]["code"]), (merged, &Value::Null));
@@ -70,8 +70,8 @@ async fn what_is_set_stays_and_what_is_missing_is_filled() {
 async fn a_contact_without_number_or_name_gets_those_of_the_other() {
     let app = TestApp::shared().await;
     let api = &app.api;
-    let into = contact(api, json!({"name": "Visitor"})).await;
-    let from = contact(api, json!({"name": "Ana", "number": ANA})).await;
+    let into = create_contact(api, json!({"name": "Visitor"})).await;
+    let from = create_contact(api, json!({"name": "Ana", "number": ANA})).await;
     let merged = merge(api, into, from).await;
     let merged = merged.data(200);
     assert_eq!(
@@ -92,18 +92,18 @@ async fn of_two_open_tickets_the_older_stays_with_the_messages_of_both() {
     let setup = Setup { provider_url: Some(&provider.url), ..Setup::default() };
     let channel = ProviderChannel::create(&app, &app.company, Whatsapp, setup).await;
     let api = &app.api;
-    // The older ticket is of the contact that is merged into the other.
+    // The older ticket belongs to the contact that is merged into the other.
     for (number, body) in [(OTHER, "one"), (ANA, "two"), (OTHER, "three")] {
-        says(api, &channel, number, body).await;
+        deliver_text(api, &channel, number, body).await;
     }
     let found = async |number: &str| listed(api, &format!("/contacts?number={number}")).await[0];
     let (into, from) = (found(ANA).await, found(OTHER).await);
-    let of = async |contact: i64| listed(api, &format!("/tickets?contactId={contact}")).await;
-    let (goes, stays) = (of(into).await[0], of(from).await[0]);
+    let tickets_of = async |contact: i64| listed(api, &format!("/tickets?contactId={contact}")).await;
+    let (goes, stays) = (tickets_of(into).await[0], tickets_of(from).await[0]);
     let queue = json!({"queueId": app.company.support, "userId": app.company.ana});
     api.post(&format!("/tickets/{goes}/transfer"), queue).await.data(200);
     merge(api, into, from).await.data(200);
-    assert_eq!(of(into).await, [stays]);
+    assert_eq!(tickets_of(into).await, [stays]);
     assert_eq!(texts(api, stays).await, ["one", "two", "three"]);
     let merged = ticket(api, stays).await;
     assert_eq!((&merged["contact"]["id"], &merged["status"]), (&json!(into), &json!("open")));
@@ -118,12 +118,12 @@ async fn of_two_open_tickets_the_older_stays_with_the_messages_of_both() {
     let body = json!({"ticketId": goes, "type": "text", "body": "x"});
     assert_eq!(api.post("/messages", body).await.error(404, "ERR_API_NOT_FOUND"), &json!({"mergedInto": stays}));
     let events = api.get("/events?types=ticket.merged").await;
-    let [event] = &events.data(200).as_array().expect("events")[..] else { panic!("one event: {}", events.body) };
+    let [event] = &events.data(200).as_array().expect("events")[..] else { panic!("not one event: {}", events.body) };
     assert_eq!((&event["data"]["id"], &event["data"]["mergedFrom"]), (&json!(stays), &json!(goes)));
     assert_eq!(event["previous"]["unreadCount"], 2);
-    // What comes from either number, and what is sent, is in the conversation that stays.
-    says(api, &channel, OTHER, "four").await;
-    says(api, &channel, ANA, "five").await;
+    // Messages from either number, and messages to the contact, are in the ticket that stays.
+    deliver_text(api, &channel, OTHER, "four").await;
+    deliver_text(api, &channel, ANA, "five").await;
     let body = json!({"channelId": channel.id, "contactId": into, "type": "text", "body": "six"});
     assert_eq!(sent(api, body).await["ticketId"], stays);
     assert_eq!(texts(api, stays).await[3..], ["four", "five", "six"]);
@@ -136,7 +136,7 @@ async fn of_two_open_tickets_the_older_stays_with_the_messages_of_both() {
 async fn a_merge_moves_the_suggestions_of_the_merged_contact() {
     let app = TestApp::shared().await;
     let api = &app.api;
-    let make = async |name: &str| contact(api, json!({"name": name})).await;
+    let make = async |name: &str| create_contact(api, json!({"name": name})).await;
     let (into, from, third) = (make("A").await, make("B").await, make("C").await);
     for (one, other) in [(into, from), (from, into), (from, third), (third, from)] {
         let insert = "insert into contact_merge_suggestions (company_id, contact_id, other_id, kind, value)
@@ -152,18 +152,18 @@ async fn a_merge_moves_the_suggestions_of_the_merged_contact() {
     }
     merge(api, third, into).await.data(200);
     assert_eq!(shown(api, third).await["mergeSuggestions"], json!([]));
-    // The contact that was merged first leads to the last one.
+    // The id of the contact that was merged first is answered with that of the last one.
     let details = api.get(&format!("/contacts/{from}")).await;
     assert_eq!(details.error(404, "ERR_API_NOT_FOUND"), &json!({"mergedInto": third}));
     app.stop().await;
 }
 
 #[actix_web::test]
-async fn two_that_cannot_be_one_person_are_not_merged() {
+async fn contacts_that_cannot_be_one_person_are_not_merged() {
     let app = TestApp::shared().await;
     let api = &app.api;
-    let ana = contact(api, json!({"name": "Ana", "number": ANA})).await;
-    let group = contact(api, json!({"name": "Friends", "isGroup": true})).await;
+    let ana = create_contact(api, json!({"name": "Ana", "number": ANA})).await;
+    let group = create_contact(api, json!({"name": "Friends", "isGroup": true})).await;
     let ((_, one), (_, other)) = (app.session("one").await, app.session("other").await);
     let reply = merge(api, ana, ana).await;
     assert_eq!(reply.invalid_fields(), ["fromContactId"]);
@@ -177,11 +177,11 @@ async fn two_that_cannot_be_one_person_are_not_merged() {
         assert_eq!((&details["reason"], &details["id"]), (&json!(reason), &json!(from)));
     }
     let (_, neighbour) = app.another_company().await;
-    let theirs = contact(&neighbour, json!({"name": "Theirs"})).await;
+    let theirs = create_contact(&neighbour, json!({"name": "Theirs"})).await;
     for (api, into, from) in [(api, ana, theirs), (&neighbour, theirs, ana), (&neighbour, ana, group)] {
         merge(api, into, from).await.error(404, "ERR_API_NOT_FOUND");
     }
-    // None of them has changed, and requests that waited are served.
+    // None of them has changed, and requests for them are served.
     let body = json!({"channelId": app.company.phone, "contactId": ana, "type": "text", "body": "hello"});
     assert_eq!(sent(api, body).await["contactId"], ana);
     assert_eq!(api.get("/events?types=contact.merged").await.data(200), &json!([]));
@@ -189,18 +189,18 @@ async fn two_that_cannot_be_one_person_are_not_merged() {
 }
 
 #[actix_web::test]
-async fn a_merge_happens_once_and_only_as_it_is_expected() {
+async fn a_merge_happens_once_and_only_if_its_precondition_holds() {
     let app = TestApp::shared().await;
     let api = &app.api;
-    let into = contact(api, json!({"name": "Ana", "number": ANA})).await;
-    let from = contact(api, json!({"name": "Ana", "number": OTHER})).await;
+    let into = create_contact(api, json!({"name": "Ana", "number": ANA})).await;
+    let from = create_contact(api, json!({"name": "Ana", "number": OTHER})).await;
     let (path, body) = (format!("/contacts/{into}/merge"), json!({"fromContactId": from}));
     let shown = api.get(&format!("/contacts/{into}")).await;
     let etag = shown.headers["etag"].to_str().expect("text").to_owned();
-    let expecting = |tag: &str| api.request(Method::POST, &path).header("if-match", tag.to_owned()).json(&body);
-    let refused = Reply::of(expecting("\"2020-01-01T00:00:00.000Z\"")).await;
+    let request_if_match = |tag: &str| api.request(Method::POST, &path).header("if-match", tag.to_owned()).json(&body);
+    let refused = Reply::of(request_if_match("\"2020-01-01T00:00:00.000Z\"")).await;
     refused.error(412, "ERR_API_PRECONDITION_FAILED");
-    let keyed = || expecting(&etag).header("idempotency-key", "merge-once");
+    let keyed = || request_if_match(&etag).header("idempotency-key", "merge-once");
     let first = Reply::of(keyed()).await;
     let again = Reply::of(keyed()).await;
     assert_eq!((first.data(200), again.is_replay()), (again.data(200), true));

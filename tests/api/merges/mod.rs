@@ -1,4 +1,4 @@
-//! Contacts that are one person, and tickets that are one conversation, become one.
+//! Merges of contacts that are one person, and of tickets that are one conversation.
 
 mod answered;
 mod contacts;
@@ -24,27 +24,28 @@ async fn merge(api: &Api, into: i64, from: i64) -> Reply {
     api.post_while_busy(&format!("/contacts/{into}/merge"), &json!({"fromContactId": from})).await
 }
 
-/// As [`merge`], a ticket into another.
+/// As [`merge`], but for tickets.
 async fn merge_tickets(api: &Api, into: i64, from: i64) -> Reply {
     api.post_while_busy(&format!("/tickets/{into}/merge"), &json!({"fromTicketId": from})).await
 }
 
-async fn contact(api: &Api, body: Value) -> i64 {
+async fn create_contact(api: &Api, body: Value) -> i64 {
     id(api.post("/contacts", body).await.data(201))
 }
 
+/// A contact as the API shows it.
 async fn shown(api: &Api, contact: i64) -> Value {
     api.get(&format!("/contacts/{contact}")).await.data(200).clone()
 }
 
-/// The messages of a ticket, without notes: their texts, in order.
+/// The texts of a ticket's messages, without notes, in order.
 async fn texts(api: &Api, ticket: i64) -> Vec<String> {
     let messages = api.all(&format!("/tickets/{ticket}/messages")).await;
     messages.iter().map(|message| message["body"].as_str().unwrap_or_default().to_owned()).collect()
 }
 
-/// Calls a phone channel with a contact's message, until it is taken.
-async fn says(api: &Api, channel: &ProviderChannel, number: &str, body: &str) {
+/// Delivers a contact's text to a phone channel; repeats the call until it is taken.
+async fn deliver_text(api: &Api, channel: &ProviderChannel, number: &str, body: &str) {
     let call = channel.phone_account().message(number, "Somebody", text(&format!("wamid.{number}.{body}"), body));
     // A provider repeats a call after `503`. The refused call may have been taken all the same, hence `repeated`.
     let deadline = Instant::now() + patience(PATIENCE);

@@ -5,7 +5,7 @@ use std::time::Duration;
 use hotline_actors::clock;
 use serde_json::json;
 
-use super::{contact, merge, shown};
+use super::{create_contact, merge, shown};
 use crate::campaigns::{create_campaign, fast, list, post_verb};
 use crate::outbox::Office;
 use crate::steps::{id, listed};
@@ -18,8 +18,8 @@ const OTHER: &str = "5511900000002";
 async fn cards_lists_and_scheduled_messages_move_to_the_contact_that_stays() {
     let app = TestApp::shared().await;
     let api = &app.api;
-    let into = contact(api, json!({"name": "Ana", "number": ANA})).await;
-    let from = contact(api, json!({"name": "Other", "number": OTHER})).await;
+    let into = create_contact(api, json!({"name": "Ana", "number": ANA})).await;
+    let from = create_contact(api, json!({"name": "Other", "number": OTHER})).await;
     let board = id(api.post("/crm/boards", json!({"name": "Sales"})).await.data(201));
     let card = async |contacts: &[i64]| {
         let body = json!({"boardId": board, "name": "Deal", "contactIds": contacts});
@@ -66,7 +66,7 @@ async fn cards_lists_and_scheduled_messages_move_to_the_contact_that_stays() {
 async fn a_visitors_session_continues_with_the_contact_that_stays() {
     let app = TestApp::shared().await;
     let api = &app.api;
-    let into = contact(api, json!({"name": "Ana", "number": ANA})).await;
+    let into = create_contact(api, json!({"name": "Ana", "number": ANA})).await;
     let (session, visitor) = app.session("visitor").await;
     let say = async |body: &str| {
         let path = format!("/webchat/sessions/{session}/messages");
@@ -92,9 +92,9 @@ async fn a_contact_that_was_a_recipient_twice_gets_one_message() {
     let office = Office::open().await;
     let (app, api) = (&office.app, &office.app.api);
     let channel = office.phone("1801").await.0;
-    let into = contact(api, json!({"name": "Ana", "number": ANA})).await;
-    let from = contact(api, json!({"name": "Other", "number": OTHER})).await;
-    let last = contact(api, json!({"name": "Last", "number": "5511900000003"})).await;
+    let into = create_contact(api, json!({"name": "Ana", "number": ANA})).await;
+    let from = create_contact(api, json!({"name": "Other", "number": OTHER})).await;
+    let last = create_contact(api, json!({"name": "Last", "number": "5511900000003"})).await;
     let everybody = list(api, &[into, from, last]).await;
     let mut body = fast(everybody, channel, "Hello {{name}}");
     // The second recipient's turn is a second later, and does not come while the clock stands still.
@@ -130,7 +130,7 @@ async fn of_two_recipients_the_one_that_was_written_to_stays() {
     let app = TestApp::shared().await;
     let api = &app.api;
     let channel = app.company.phone;
-    // The status of each recipient, and whether a message was made for it; then the reason of a refusal, or who stays.
+    // Each recipient's status, and whether it has a message; then the reason of a refusal, or the status that stays.
     let cases = [
         (("pending", true), ("unknown", true), Err("campaign")),
         (("unknown", true), ("unknown", true), Err("campaign")),
@@ -139,16 +139,16 @@ async fn of_two_recipients_the_one_that_was_written_to_stays() {
         (("read", true), ("unknown", true), Ok("unknown")),
         (("sent", true), ("pending", false), Ok("sent")),
         (("pending", false), ("delivered", true), Ok("delivered")),
-        // Still to be written to.
+        // A recipient who is still to be written to stays.
         (("pending", false), ("skipped", false), Ok("pending")),
     ];
     for (case, (into_state, from_state, outcome)) in cases.into_iter().enumerate() {
-        let into = contact(api, json!({"name": "Ana"})).await;
-        let from = contact(api, json!({"name": "Other"})).await;
+        let into = create_contact(api, json!({"name": "Ana"})).await;
+        let from = create_contact(api, json!({"name": "Other"})).await;
         let both = list(api, &[into, from]).await;
         let campaign = create_campaign(api, fast(both, channel.0, "Hello")).await;
         for (contact, (status, has_message)) in [(into, into_state), (from, from_state)] {
-            // The id of no message: only the recipients matter.
+            // No message has this id: only the recipients matter.
             let message = has_message.then_some(contact);
             let insert = sqlx::query(
                 "insert into campaign_recipients (company_id, campaign_id, contact_id, status, message_id)

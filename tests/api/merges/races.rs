@@ -7,7 +7,7 @@ use futures_util::future::join_all;
 use hotline_persistence::tables::channels::ChannelType::Whatsapp;
 use serde_json::{Value, json};
 
-use super::{merge, merge_tickets, says};
+use super::{deliver_text, merge, merge_tickets};
 use crate::hooks::{ProviderChannel, Setup, messages, tickets};
 use crate::outbox::Office;
 use crate::steps::{close, id, listed, sent};
@@ -18,7 +18,7 @@ use crate::support::{Api, TestApp, check_events, eventually};
 const ROUNDS: usize = 16;
 
 /// The longest delay, in microseconds, of a merge after the other requests.
-const MAX_DELAY_US: u64 = 8_000;
+const DELAY_US_MAX: u64 = 8_000;
 
 /// A request beside a merge: an inbound text, a send, a transfer or a close. Returns whether a text was accepted.
 async fn run_step(
@@ -37,7 +37,7 @@ async fn run_step(
     };
     let reply = match step / 2 {
         0 => {
-            says(api, channel, numbers[step % 2], body).await;
+            deliver_text(api, channel, numbers[step % 2], body).await;
             return true;
         }
         1 => api.post("/messages", text(json!({"contactId": contact}))).await,
@@ -80,7 +80,7 @@ async fn a_message_during_a_merge_of_contacts_arrives_once() {
     for round in 0..ROUNDS {
         let numbers = [format!("551191000{round:04}"), format!("551192000{round:04}")];
         for number in &numbers {
-            says(api, &channel, number, "hello").await;
+            deliver_text(api, &channel, number, "hello").await;
         }
         let contact_and_ticket = async |number: &str| {
             let contact = listed(api, &format!("/contacts?number={number}")).await[0];
@@ -89,7 +89,7 @@ async fn a_message_during_a_merge_of_contacts_arrives_once() {
         let contacts_and_tickets = [contact_and_ticket(&numbers[0]).await, contact_and_ticket(&numbers[1]).await];
         let [(into, _), (from, _)] = contacts_and_tickets;
         let pair = [numbers[0].as_str(), numbers[1].as_str()];
-        let delay = Duration::from_micros(rand::random_range(0..MAX_DELAY_US));
+        let delay = Duration::from_micros(rand::random_range(0..DELAY_US_MAX));
         let merging = async {
             // No condition is waited for: at whatever moment the merge begins, everything must arrive once.
             tokio::time::sleep(delay).await;
@@ -148,7 +148,7 @@ async fn a_message_during_a_merge_of_tickets_arrives_once() {
         close(api, first).await;
         let second = opened().await;
         let merging = async {
-            tokio::time::sleep(Duration::from_micros(rand::random_range(0..MAX_DELAY_US))).await;
+            tokio::time::sleep(Duration::from_micros(rand::random_range(0..DELAY_US_MAX))).await;
             merge_tickets(api, second, first).await.data(200);
         };
         let sends = (0..6).map(|step| {
@@ -227,7 +227,7 @@ impl TwoContacts {
         let (mut contacts, mut tickets) = ([0; 2], [[0; 2]; 2]);
         for (index, number) in numbers.iter().enumerate() {
             for channel in channels {
-                says(api, channel, number, "hello").await;
+                deliver_text(api, channel, number, "hello").await;
             }
             contacts[index] = listed(api, &format!("/contacts?number={number}")).await[0];
             let found = listed(api, &format!("/tickets?contactId={}", contacts[index])).await;
@@ -246,7 +246,7 @@ impl TwoContacts {
                 return None;
             }
             2 | 3 => {
-                says(api, &channels[step - 2], &self.numbers[step - 2], &body).await;
+                deliver_text(api, &channels[step - 2], &self.numbers[step - 2], &body).await;
                 return Some(body);
             }
             6 => &[200, 404],
@@ -271,7 +271,7 @@ impl TwoContacts {
     }
 }
 
-/// Every set of up to five of the steps, all at once.
+/// Every set of up to five of the steps is run, the steps of a set all at once.
 #[actix_web::test]
 async fn every_race_of_up_to_five_steps_on_four_tickets_loses_nothing() {
     const STEPS: usize = 8;
@@ -337,7 +337,8 @@ async fn each_of_concurrent_merges_succeeds_or_names_the_contact_that_stays() {
 /// How many messages a neighbour writes while a merge waits.
 const NEIGHBOUR_MESSAGES: usize = 4;
 
-/// A merge gives up after five seconds. How often that may happen before the neighbour has written its messages.
+/// How many merges the test tries. A merge gives up after five seconds, and counts only if the neighbour has written by
+/// then.
 const MERGES_MAX: usize = 6;
 
 #[actix_web::test]
@@ -349,7 +350,7 @@ async fn a_message_status_during_a_merge_delays_no_other_company() {
     let (company, neighbour) = app.another_company().await;
     let tag = id(api.post("/tags", json!({"name": "VIP"})).await.data(201));
     let contact = async |body: Value| id(api.post("/contacts", body).await.data(201));
-    // When the transaction of the merge that waits has begun: one that has given up and is sent again has a later one.
+    // When the transaction of the waiting merge began: a merge that has given up and is sent again has a later one.
     let waiting_since = async || -> Option<DateTime<Utc>> {
         let waits = "select max(xact_start) from pg_stat_activity where datname = current_database()
             and wait_event_type = 'Lock' and query like '%contact_tags%'";
@@ -401,7 +402,7 @@ async fn a_message_status_during_a_merge_delays_no_other_company() {
 }
 
 #[actix_web::test]
-async fn the_messages_of_a_ticket_leave_in_order_across_a_merge() {
+async fn the_messages_of_a_ticket_are_sent_in_order_across_a_merge() {
     let office = Office::open().await;
     let (app, api) = (&office.app, &office.app.api);
     let setup = Setup { provider_url: Some(&office.provider.url), ..Setup::default() };

@@ -2,7 +2,7 @@
 
 use serde_json::json;
 
-use super::{contact, merge, merge_tickets};
+use super::{create_contact, merge, merge_tickets};
 use crate::steps::{id, sent};
 use crate::support::TestApp;
 use crate::support::mirror::{Mirror, events};
@@ -11,13 +11,13 @@ use crate::support::mirror::{Mirror, events};
 async fn all_events_from_the_first_one_rebuild_the_records() {
     let app = TestApp::shared().await;
     let api = &app.api;
-    let create_contact = async |number: usize| {
+    let create_numbered_contact = async |number: usize| {
         let body = json!({"name": format!("Contact {number}"), "number": format!("551190000000{number}")});
-        contact(api, body).await
+        create_contact(api, body).await
     };
     let mut contacts = Vec::new();
     for number in 0..4 {
-        let contact = create_contact(number).await;
+        let contact = create_numbered_contact(number).await;
         let text = json!({"channelId": app.company.phone, "contactId": contact, "type": "text", "body": "hello"});
         let ticket = sent(api, text.clone()).await["ticketId"].as_i64().expect("ticket");
         let agent = json!({"queueId": app.company.support, "userId": app.company.ana});
@@ -37,6 +37,6 @@ async fn all_events_from_the_first_one_rebuild_the_records() {
         .map(|status| tickets.iter().filter(|ticket| ticket["status"] == status).map(id).collect::<Vec<_>>());
     assert_eq!((open.len(), closed.len()), (1, 1), "{tickets:?}");
     merge_tickets(api, open[0], closed[0]).await.data(200);
-    assert_eq!(Mirror::of(&events(api).await), Mirror::shown(api).await);
+    assert_eq!(Mirror::from_events(&events(api).await), Mirror::from_api(api).await);
     app.stop().await;
 }

@@ -52,7 +52,7 @@ async fn a_merge_moves_a_closed_tickets_messages_and_history_into_another() {
 }
 
 #[actix_web::test]
-async fn a_job_has_all_its_messages_also_if_those_of_a_merged_ticket_lie_between() {
+async fn a_job_has_all_its_messages_even_if_those_of_a_merged_ticket_lie_between() {
     let app = TestApp::shared().await;
     let api = &app.api;
     let contact = app.contact(ANA).await;
@@ -61,7 +61,7 @@ async fn a_job_has_all_its_messages_also_if_those_of_a_merged_ticket_lie_between
     let ticket = first["ticketId"].as_i64().expect("ticket");
     close(api, ticket).await;
     let other = sent(api, text("between")).await["ticketId"].as_i64().expect("ticket");
-    // At least as many as a job has.
+    // At least as many messages as a job can have.
     for _ in 0..10 {
         sent(api, text("between")).await;
     }

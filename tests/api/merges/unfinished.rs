@@ -1,4 +1,4 @@
-//! A merge that is committed, and that memory cannot read, because PostgreSQL refuses a statement.
+//! A merge that is committed, but cannot be read into memory because PostgreSQL refuses a statement.
 
 use std::fmt::Debug;
 use std::sync::Arc;
@@ -12,21 +12,21 @@ use tracing::field::Field;
 use tracing_subscriber::Layer;
 use tracing_subscriber::layer::{Context, SubscriberExt};
 
-use super::{contact, merge};
+use super::{create_contact, merge};
 use crate::support::service::TestOptions;
 use crate::support::{Company, OwnApp, TestDatabase, empty_folder, eventually};
 
-/// The numbers of log lines that name a change that cannot be finished, and of those that report one more attempt.
+/// Counts the log lines that name a change that cannot be finished, and those that report one more attempt.
 #[derive(Clone, Default)]
-struct Lines(Arc<[AtomicUsize; 2]>);
+struct LineCounter(Arc<[AtomicUsize; 2]>);
 
-impl Lines {
+impl LineCounter {
     fn counts(&self) -> [usize; 2] {
         [&self.0[0], &self.0[1]].map(|count| count.load(Ordering::Relaxed))
     }
 }
 
-impl<S: tracing::Subscriber> Layer<S> for Lines {
+impl<S: tracing::Subscriber> Layer<S> for LineCounter {
     fn on_event(&self, event: &tracing::Event<'_>, _: Context<'_, S>) {
         let mut message = String::new();
         event.record(&mut |field: &Field, value: &dyn Debug| {
@@ -34,23 +34,23 @@ impl<S: tracing::Subscriber> Layer<S> for Lines {
                 message = format!("{value:?}");
             }
         });
-        let begins = ["could not finish a change", "finishing a change will be retried"];
-        if let Some(kind) = begins.iter().position(|begin| message.starts_with(begin)) {
+        let prefixes = ["could not finish a change", "finishing a change will be retried"];
+        if let Some(kind) = prefixes.iter().position(|prefix| message.starts_with(prefix)) {
             self.0[kind].fetch_add(1, Ordering::Relaxed);
         }
     }
 }
 
 #[actix_web::test]
-async fn a_merge_that_memory_cannot_read_is_logged_once_and_finished_once_the_cause_is_removed() {
-    let lines = Lines::default();
+async fn a_merge_that_cannot_be_read_into_memory_is_logged_once_and_finished_when_the_cause_is_removed() {
+    let lines = LineCounter::default();
     let subscriber = tracing_subscriber::registry().with(lines.clone());
     tracing::subscriber::set_global_default(subscriber).expect("each test has a process of its own");
     let database = TestDatabase::migrated().await;
     let company = Company::create(&database.db, "Acme").await;
     let app = OwnApp::serve(&TestOptions::default(), database, empty_folder(), company).await;
-    let into = contact(&app.api, json!({"name": "Ana", "number": "5511900000001"})).await;
-    let from = contact(&app.api, json!({"name": "Ana too"})).await;
+    let into = create_contact(&app.api, json!({"name": "Ana", "number": "5511900000001"})).await;
+    let from = create_contact(&app.api, json!({"name": "Ana too"})).await;
 
     // After the commit, the statement that reads the contacts is refused.
     let (commit_reached, commits) = mpsc::channel();
@@ -71,7 +71,7 @@ async fn a_merge_that_memory_cannot_read_is_logged_once_and_finished_once_the_ca
     let (merged, ()) = join(merge(&app.api, into, from), hide_column).await;
     merged.data(200);
     eventually("it is tried again", || async { lines.counts()[1] >= 2 }).await;
-    assert_eq!(lines.counts()[0], 1, "the cause is not logged once");
+    assert_eq!(lines.counts()[0], 1, "the cause is not logged exactly once");
 
     let show = "alter table contacts rename column hidden to verified";
     sqlx::query(show).execute(&app.db).await.expect(show);

@@ -97,7 +97,7 @@ async fn a_send_reopens_the_latest_ticket_only_if_asked_to() {
 }
 
 #[actix_web::test]
-async fn the_first_response_is_the_first_outbound_message_of_the_opening() {
+async fn the_first_response_is_the_first_outbound_message_since_the_ticket_was_last_opened() {
     let app = TestApp::shared().await;
     let (session, _, open) = visited(&app, "visitor").await;
     app.api.post(&format!("/tickets/{open}/notes"), json!({"body": "not a response"})).await.data(201);
@@ -118,7 +118,7 @@ async fn the_first_response_is_the_first_outbound_message_of_the_opening() {
     assert_eq!(
         ticket(&app.api, open).await["firstResponseAt"],
         again["createdAt"],
-        "the first response is not of the current opening"
+        "the first response is from before the ticket was reopened"
     );
     app.stop().await;
 }

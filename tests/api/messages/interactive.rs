@@ -88,7 +88,7 @@ async fn an_option_of_another_message_is_refused() {
 }
 
 #[actix_web::test]
-async fn an_object_that_a_webchat_cannot_show_is_refused_with_every_field_and_creates_nothing() {
+async fn an_object_that_a_webchat_cannot_show_is_refused_with_its_invalid_fields_and_creates_nothing() {
     let app = TestApp::shared().await;
     let company = &app.company;
     // A contact who can be reached, without a ticket.
@@ -138,7 +138,7 @@ async fn variables_in_an_objects_texts_are_replaced_within_the_limits() {
     let mut question = buttons();
     question["header"]["text"] = json!("{{company}}");
     question["body"]["text"] = json!("Tomorrow, {{firstName}}? {{unknown}}");
-    // Options keep their ids and titles: a program knows them.
+    // Options keep their ids and titles: a program recognizes them.
     question["action"]["buttons"][0]["reply"] = json!({"id": "{{name}}", "title": "{{name}}"});
     let asked = sent(&app.api, interactive(open, &question)).await;
     question["header"]["text"] = json!("Acme");

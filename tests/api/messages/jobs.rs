@@ -7,7 +7,7 @@ use crate::steps::{NOBODY, assert_timestamp, id, listed, sent, ticket};
 use crate::support::TestApp;
 
 #[actix_web::test]
-async fn a_send_answers_a_job_and_keeps_the_message() {
+async fn a_send_is_answered_with_a_job_and_stores_the_message() {
     let app = TestApp::shared().await;
     let phone = app.company.phone;
     let reply = app.api.post("/messages", text(json!({"channelId": phone, "number": "5511900000001"}))).await;

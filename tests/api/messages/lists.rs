@@ -79,7 +79,7 @@ async fn a_change_of_status_updates_a_message_and_the_list_finds_it_by_its_time(
         let time = message["updatedAt"].as_str().expect("a time").to_owned();
         listed(&app.api, &format!("/messages?updatedFrom={time}")).await
     };
-    // The visitor's list delivers the answer.
+    // Listing the visitor's messages delivers the answer.
     let before = shown(&answer).await;
     app.api.get(&path).await.data(200);
     eventually("the answer is delivered", || async { shown(&answer).await["status"] == "delivered" }).await;

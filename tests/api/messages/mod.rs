@@ -15,7 +15,7 @@ use serde_json::{Value, json};
 
 use crate::support::TestApp;
 
-/// A text to this recipient.
+/// The body of a request that sends a text to this recipient.
 pub fn text(recipient: Value) -> Value {
     let mut body = json!({"type": "text", "body": "hello"});
     body.as_object_mut().expect("object").extend(recipient.as_object().expect("object").clone());

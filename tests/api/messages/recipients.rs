@@ -33,7 +33,7 @@ async fn of_several_recipients_the_ticket_comes_first_then_the_contact_then_the_
 }
 
 #[actix_web::test]
-async fn a_send_without_a_recipient_or_with_a_number_where_there_are_none_is_a_400() {
+async fn a_send_without_a_recipient_or_with_a_number_on_a_channel_without_numbers_is_a_400() {
     let app = TestApp::shared().await;
     let social = channel(&app, "Social", ChannelType::Instagram).await;
     let company = &app.company;
@@ -95,7 +95,7 @@ async fn a_contact_that_cannot_receive_on_a_channel_is_unreachable_there() {
     let send = async |channel: i64, contact: i64| {
         app.api.post("/messages", text(json!({"channelId": channel, "contactId": contact}))).await
     };
-    // No phone, no conversation with the social channel, no session in the webchat.
+    // No number, no conversation on the social channel, no session in the webchat.
     send(company.phone.0, visitor.0).await.error(422, "ERR_API_CONTACT_UNREACHABLE");
     send(social, numbered).await.error(422, "ERR_API_CONTACT_UNREACHABLE");
     send(company.webchat.0, numbered).await.error(422, "ERR_API_CONTACT_UNREACHABLE");
@@ -136,12 +136,12 @@ async fn a_contact_that_once_wrote_on_a_social_channel_is_reachable_there() {
     .await
     .expect("a message");
     let message = sent(&app.api, text(json!({"channelId": social, "contactId": contact}))).await;
-    assert_ne!(message["ticketId"], opened, "a closed ticket was written in");
+    assert_ne!(message["ticketId"], opened, "a closed ticket got the message");
     app.stop().await;
 }
 
 #[actix_web::test]
-async fn a_send_to_a_new_number_makes_its_contact() {
+async fn a_send_to_a_new_number_creates_its_contact() {
     let app = TestApp::shared().await;
     let phone = app.company.phone;
     let first =
@@ -183,7 +183,7 @@ async fn concurrent_sends_to_a_new_number_make_one_contact_and_one_ticket() {
     let app = TestApp::shared().await;
     let messages = join_all((0..32).map(async |index| {
         let body = json!({"channelId": app.company.phone, "number": "5511900000001", "type": "text", "body": index.to_string()});
-        // On a busy machine, some of many at once get `503` at first.
+        // On a busy machine, some of many concurrent requests get `503` at first.
         let reply = app.api.post_while_busy("/messages", &body).await;
         assert_eq!(reply.data(202)["status"], "queued");
         let job = reply.data(202)["jobId"].as_str().expect("a job");
@@ -201,7 +201,7 @@ async fn concurrent_sends_to_a_new_number_make_one_contact_and_one_ticket() {
 }
 
 #[actix_web::test]
-async fn a_channel_that_is_not_the_tickets_is_refused() {
+async fn a_channel_other_than_the_tickets_is_refused() {
     let app = TestApp::shared().await;
     let open = app.ticket("5511900000001").await.0;
     let refused = app.api.post("/messages", text(json!({"ticketId": open, "channelId": app.company.webchat}))).await;

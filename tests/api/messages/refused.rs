@@ -14,7 +14,7 @@ async fn each_type_needs_its_own_field_and_no_other() {
         (json!("text"), "body"),
         (json!("template"), "template"),
         (json!("interactive"), "interactive"),
-        // Its files come in a form.
+        // Files of a media message are sent in a form.
         (json!("media"), "medias"),
         (json!("note"), "type"),
         (json!("TEXT"), "type"),
@@ -63,7 +63,7 @@ async fn an_answer_names_every_invalid_field_at_once() {
 }
 
 #[actix_web::test]
-async fn a_form_takes_the_same_fields_as_text_and_files_of_media_only() {
+async fn a_form_takes_the_same_fields_as_text_and_takes_files_for_media_only() {
     let app = TestApp::shared().await;
     let open = app.ticket("5511900000001").await.0;
     let text =

@@ -13,7 +13,7 @@ use crate::support::seed;
 use crate::support::service::TestOptions;
 use crate::support::{OwnApp, Provider, Reply, TestApp, keys};
 
-/// An age that no test reaches, however slow it is.
+/// An age that nothing reaches, however slow the test is.
 const LONG: Duration = Duration::from_secs(3600);
 
 /// A phone channel that is connected to a provider.
@@ -30,7 +30,7 @@ impl Phone {
         Self { id: row.id.0, account: account.to_owned() }
     }
 
-    pub fn templates(&self) -> String {
+    pub fn templates_path(&self) -> String {
         format!("/channels/{}/templates", self.id)
     }
 }
@@ -45,7 +45,7 @@ pub fn plain(name: &str, language: &str, text: &str) -> Value {
     template(name, language, "APPROVED", json!([{"type": "BODY", "text": text}]))
 }
 
-fn shipped() -> Value {
+fn order_shipped() -> Value {
     let components = json!([
         {"type": "HEADER", "format": "TEXT", "text": "Order {{1}}"},
         {"type": "BODY", "text": "Hi {{1}}, order {{2}} is on its way."},
@@ -68,7 +68,7 @@ async fn connected(options: TestOptions) -> (OwnApp, Provider, Phone) {
     provider.has_templates(
         &channel.account,
         vec![
-            shipped(),
+            order_shipped(),
             plain("hello", "pt_BR", "Olá!"),
             plain("hello", "en_US", "Hello!"),
             template("waiting", "en_US", "PENDING", json!([{"type": "BODY", "text": "Soon"}])),
@@ -87,7 +87,7 @@ fn without_fresh_cache() -> TestOptions {
 #[actix_web::test]
 async fn the_approved_templates_of_a_channel_are_listed_page_by_page() {
     let (app, provider, channel) = connected(TestOptions::default()).await;
-    let reply = app.api.get(&channel.templates()).await;
+    let reply = app.api.get(&channel.templates_path()).await;
     let names = |rows: &[Value]| {
         let name = |row: &Value| {
             format!("{} {}", row["name"].as_str().expect("name"), row["language"].as_str().expect("language"))
@@ -110,17 +110,17 @@ async fn the_approved_templates_of_a_channel_are_listed_page_by_page() {
         ("page=9223372036854775807", &all[..0], false),
         ("perPage=0&page=x", &all[..], false),
     ] {
-        let reply = app.api.get(&format!("{}?{query}", channel.templates())).await;
+        let reply = app.api.get(&format!("{}?{query}", channel.templates_path())).await;
         assert_eq!(names(reply.data(200).as_array().expect("a list")), expected, "{query}");
         assert_eq!(reply.body["meta"]["hasMore"], has_more, "{query}");
     }
-    let with_unapproved = app.api.all(&format!("{}?all=true", channel.templates())).await;
+    let with_unapproved = app.api.all(&format!("{}?all=true", channel.templates_path())).await;
     let unapproved = with_unapproved.iter().filter(|template| template["status"] != "APPROVED").count();
     assert_eq!((with_unapproved.len(), unapproved), (all.len() + 1, 1), "{with_unapproved:?}");
-    let descending = app.api.get(&format!("{}?order=desc", channel.templates())).await;
+    let descending = app.api.get(&format!("{}?order=desc", channel.templates_path())).await;
     assert_eq!(names(descending.data(200).as_array().expect("a list"))[0], "order_shipped en_US");
-    assert_eq!(app.api.get(&format!("{}?order=up", channel.templates())).await.invalid_fields(), ["order"]);
-    assert_eq!(provider.template_reads(&channel.account), 1, "all these requests needed one fetch");
+    assert_eq!(app.api.get(&format!("{}?order=up", channel.templates_path())).await.invalid_fields(), ["order"]);
+    assert_eq!(provider.template_reads(&channel.account), 1, "all these requests did not share one fetch");
     app.stop().await;
 }
 
@@ -209,7 +209,7 @@ async fn a_template_that_the_channel_does_not_have_is_refused_with_its_invalid_f
 }
 
 #[actix_web::test]
-async fn a_webchat_has_no_template_to_send() {
+async fn a_webchat_has_no_templates() {
     let app = TestApp::shared().await;
     let (_, _, open) = visited(&app, "visitor").await;
     let body = json!({"ticketId": open, "type": "template", "template": {"name": "hello"}});
@@ -235,8 +235,8 @@ async fn the_recipient_is_checked_before_the_template() {
 }
 
 #[actix_web::test]
-async fn one_fetch_serves_many_sends_also_those_with_an_unknown_name() {
-    // Neither the templates nor a miss are too old at the end, however slow this test is.
+async fn one_fetch_serves_many_sends_even_those_with_an_unknown_name() {
+    // Neither the templates nor a miss become too old, however slow this test is.
     let templates = templates::Options { fresh_for: LONG, refetch_pause: LONG };
     let (app, provider, channel) = connected(TestOptions { templates, ..TestOptions::default() }).await;
     for _ in 0..3 {
@@ -269,7 +269,7 @@ fn without_pause_after_misses() -> TestOptions {
 async fn cached_templates_are_used_while_the_provider_fails() {
     let (app, provider, channel) = connected(without_fresh_cache()).await;
     provider.only_token(&channel.account, "another token");
-    app.api.get(&channel.templates()).await.error(503, "ERR_API_UNAVAILABLE");
+    app.api.get(&channel.templates_path()).await.error(503, "ERR_API_UNAVAILABLE");
     send(&app, &channel, json!({"name": "bye"})).await.error(503, "ERR_API_UNAVAILABLE");
     assert_eq!(listed(&app.api, "/contacts").await, [0; 0], "a refused send created a contact");
 
@@ -279,16 +279,16 @@ async fn cached_templates_are_used_while_the_provider_fails() {
     send(&app, &cached, json!({"name": "bye"})).await.data(202);
     provider.only_token(&channel.account, "another token");
     send(&app, &cached, json!({"name": "bye"})).await.data(202);
-    assert_eq!(app.api.get(&cached.templates()).await.data(200).as_array().map(Vec::len), Some(4));
+    assert_eq!(app.api.get(&cached.templates_path()).await.data(200).as_array().map(Vec::len), Some(4));
     app.stop().await;
 }
 
 #[actix_web::test]
-async fn a_list_of_templates_that_cannot_be_read_is_no_empty_one() {
+async fn a_list_of_templates_that_cannot_be_read_is_not_shown_as_empty() {
     let (app, provider, channel) = connected(without_fresh_cache()).await;
-    // Longer than any response of a provider that is read.
+    // Longer than any provider's response that Hotline reads.
     provider.has_templates(&channel.account, vec![plain("bye", "en_US", &"x".repeat(5 << 20))]);
-    app.api.get(&channel.templates()).await.error(503, "ERR_API_UNAVAILABLE");
+    app.api.get(&channel.templates_path()).await.error(503, "ERR_API_UNAVAILABLE");
     send(&app, &channel, json!({"name": "bye"})).await.error(503, "ERR_API_UNAVAILABLE");
     app.stop().await;
 }

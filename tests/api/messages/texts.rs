@@ -1,4 +1,4 @@
-//! What a text may be.
+//! What the text of a message may contain.
 
 use serde_json::json;
 
@@ -6,7 +6,7 @@ use crate::steps::sent;
 use crate::support::TestApp;
 
 #[actix_web::test]
-async fn a_body_of_exactly_the_limit_is_kept_as_it_is() {
+async fn a_body_as_long_as_the_limit_is_stored_unchanged() {
     let app = TestApp::shared().await;
     let open = app.ticket("5511900000001").await.0;
     for body in ["é".repeat(32_768), "😀".repeat(16_384), "x".repeat(65_536)] {

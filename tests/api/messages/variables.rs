@@ -106,7 +106,7 @@ async fn date_time_and_greeting_are_in_the_companys_time_zone() {
 }
 
 #[actix_web::test]
-async fn ticket_variables_have_values_also_if_the_send_opens_the_ticket() {
+async fn ticket_variables_have_values_even_if_the_send_opens_the_ticket() {
     let app = TestApp::shared().await;
     let phone = app.company.phone;
     let text = "{{ticketId}} {{name}} {{email}}";

@@ -1,4 +1,4 @@
-//! The window of phone channels: a day after the contact's last message anything may be sent, else only templates.
+//! The window of phone channels: anything may be sent for a day after the contact's last message, else only templates.
 
 use chrono::TimeDelta;
 use hotline_actors::clock;

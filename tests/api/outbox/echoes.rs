@@ -39,7 +39,7 @@ impl Conversation {
         office.send(to).await
     }
 
-    /// The provider reports a message of the account; returns whether it was new.
+    /// Reports a message of the account as its provider does; returns whether it was new.
     async fn echo(&self, office: &Office, message: Value) -> bool {
         let call = self.page.echoes(PSID, chrono::Utc::now().timestamp_millis(), vec![message]);
         self.channel.deliver(&office.app.api, &call).await.taken == 1
@@ -53,7 +53,7 @@ impl Conversation {
     }
 }
 
-/// The echo of a call that the provider took: Messenger returns what was sent with it.
+/// The echo of a call that the provider accepted: Messenger returns what was sent with it.
 fn echo_of(call: &Value, mid: &str) -> Value {
     let mut echo = json!({"mid": mid, "app_id": 4711});
     for field in ["text", "metadata"] {
@@ -68,7 +68,7 @@ fn echo_of(call: &Value, mid: &str) -> Value {
 }
 
 #[actix_web::test]
-async fn an_echo_before_the_answer_and_after_it_is_that_of_our_message() {
+async fn an_echo_before_or_after_the_answer_is_recognized_as_our_message() {
     let office = Office::open().await;
     for kind in [Messenger, Instagram] {
         let conversation = Conversation::begin(&office, kind).await;
@@ -99,7 +99,7 @@ async fn an_echo_before_the_answer_and_after_it_is_that_of_our_message() {
 }
 
 #[actix_web::test]
-async fn of_a_message_whose_answer_was_lost_no_echo_is_shown() {
+async fn no_echo_of_a_message_whose_answer_was_lost_is_shown() {
     let provider = ProviderOptions { call_time_max: Duration::from_millis(500), ..ProviderOptions::default() };
     let office = Office::open_with(fast(), provider).await;
     for kind in [Messenger, Instagram] {
@@ -109,7 +109,7 @@ async fn of_a_message_whose_answer_was_lost_no_echo_is_shown() {
         let job = conversation.send(&office, "hello").await;
         office.wait_for_status(&job, "sent").await;
         let accepted = office.provider.accepted(&account);
-        assert!(accepted.len() >= 2, "the answer was lost");
+        assert!(accepted.len() >= 2, "the message was not sent again");
         for call in &accepted {
             let mid = call.accepted.as_deref().expect("it was taken");
             assert!(!conversation.echo(&office, echo_of(&call.body, mid)).await, "{kind:?}");
@@ -120,7 +120,7 @@ async fn of_a_message_whose_answer_was_lost_no_echo_is_shown() {
 }
 
 #[actix_web::test]
-async fn a_refused_message_may_be_typed_in_the_app() {
+async fn a_refused_message_that_is_typed_in_the_app_is_shown() {
     let office = Office::open().await;
     let conversation = Conversation::begin(&office, Instagram).await;
     office.provider.next(&conversation.channel.account, [Answer::refuse(400, 10, "outside of the allowed window")]);
@@ -136,8 +136,8 @@ async fn a_file_and_the_text_after_it_have_echoes_of_their_own() {
     for kind in [Messenger, Instagram] {
         let conversation = Conversation::begin(&office, kind).await;
         let account = conversation.channel.account.clone();
-        // The text is refused once, so a second attempt sends only the text: while its answer is held, the file's id is known
-        // and the text's is not.
+        // The text is refused once, so a second attempt sends only the text: while its answer is held, the file's id is
+        // known and the text's is not.
         let answers =
             [Answer::AcceptAs("m_file".to_owned()), Answer::status(503), Answer::AcceptAs("m_text".to_owned()).held()];
         office.provider.next(&account, answers);

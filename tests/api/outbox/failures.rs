@@ -12,13 +12,13 @@ use crate::support::eventually;
 use crate::support::metrics::ScrapedMetrics;
 use crate::support::provider::Answer;
 
-/// A call without an answer soon ends; on a slow machine also one that the provider would have answered.
+/// Calls time out soon; on a slow machine, even one that the provider would have answered.
 fn short_calls() -> ProviderOptions {
     ProviderOptions { call_time_max: Duration::from_millis(300), ..ProviderOptions::default() }
 }
 
 #[actix_web::test]
-async fn a_failure_that_may_pass_is_retried_until_the_message_is_sent() {
+async fn a_temporary_failure_is_retried_until_the_message_is_sent() {
     let office = Office::open().await;
     let channel = office.phone("1201").await;
     let kinds = [
@@ -27,9 +27,9 @@ async fn a_failure_that_may_pass_is_retried_until_the_message_is_sent() {
         ("overloaded", Answer::refuse(503, 131_016, "Service unavailable")),
         ("something went wrong", Answer::refuse(400, 131_000, "Something went wrong")),
         ("too many requests", Answer::status(429)),
-        ("number too fast", Answer::channel_paced()),
+        ("number too fast", Answer::channel_rate_limited()),
         ("app too fast", Answer::refuse(400, 4, "Application request limit reached")),
-        ("recipient too fast", Answer::recipient_paced()),
+        ("recipient too fast", Answer::recipient_rate_limited()),
     ];
     for (index, (kind, answer)) in kinds.into_iter().enumerate() {
         let (before, to) = (office.provider.calls("1201").len(), number(index));
@@ -100,7 +100,7 @@ async fn a_refused_message_fails_with_the_providers_code_and_the_next_one_is_sen
     assert_eq!(office.job(&refused).await["error"]["code"], "131026");
     office.wait_for_status(&accepted, "sent").await;
     assert_eq!(office.provider.calls("1202").len(), 2, "a refused message was tried again");
-    // Without a code of the provider's, the status is the code.
+    // Without a code from the provider, the HTTP status is the code.
     office.provider.next("1202", [Answer::status(404)]);
     let lost = office.text(channel, &number(1), "three").await;
     let message = office.wait_for_status(&lost, "failed").await;
@@ -131,7 +131,7 @@ async fn a_message_is_given_up_when_its_time_is_over() {
 }
 
 #[actix_web::test]
-async fn a_paced_recipient_waits_alone_and_as_long_as_the_provider_says() {
+async fn a_rate_limited_recipient_waits_alone_and_as_long_as_the_provider_says() {
     let office = Office::open().await;
     let channel = office.phone("1204").await;
     office.provider.next("1204", [asks_to_wait(131_056, LONG_S)]);
@@ -156,7 +156,7 @@ async fn a_paced_recipient_waits_alone_and_as_long_as_the_provider_says() {
 }
 
 #[actix_web::test]
-async fn a_paced_channel_waits_as_a_whole_and_as_long_as_the_provider_says() {
+async fn a_rate_limited_channel_waits_as_a_whole_and_as_long_as_the_provider_says() {
     let office = Office::open_with_metrics(fast(), patient()).await;
     let channel = office.phone("1205").await;
     office.provider.next("1205", [asks_to_wait(130_429, 2)]);
@@ -183,7 +183,7 @@ async fn a_paced_channel_waits_as_a_whole_and_as_long_as_the_provider_says() {
 }
 
 #[actix_web::test]
-async fn after_any_pause_of_a_provider_a_message_is_retried_before_it_is_given_up() {
+async fn after_any_pause_requested_by_a_provider_a_message_is_retried_before_it_is_given_up() {
     let give_up_after = Duration::from_millis(500);
     let office = Office::open_with(SendingOptions { give_up_after, ..fast() }, patient()).await;
     let channel = office.phone("1208").await;
@@ -195,7 +195,7 @@ async fn after_any_pause_of_a_provider_a_message_is_retried_before_it_is_given_u
         let job = office.text(channel, &number(index), "slowed").await;
         office.provider.called_times("1208", 2 * index + 1).await;
         eventually("the first attempt has ended", || async { engine.sending.stats().calling == 0 }).await;
-        // At its last attempt, a message is old enough to be given up.
+        // At the next attempt, the message is old enough to be given up.
         clock::advance(give_up_after);
         office.wait_for_status(&job, "sent").await;
     }
@@ -213,13 +213,13 @@ async fn after_any_pause_of_a_provider_a_message_is_retried_before_it_is_given_u
 /// A pause in seconds, longer than any test.
 const LONG_S: u64 = 3600;
 
-/// A refusal of the provider as too fast, with a `Retry-After` of so many seconds.
+/// A provider's refusal because calls come too fast, with a `Retry-After` of this many seconds.
 fn asks_to_wait(code: i64, seconds: u64) -> Answer {
     Answer::Refuse { status: 429, code: Some(code), message: "too fast", retry_after_s: Some(seconds) }
 }
 
-/// A provider's id of a message is stored in an index, and its text of a failure in a JSON document: neither may refuse
-/// what a provider answers.
+/// The id that a provider gives a message is stored in an index, and the text of a failure in a JSON document:
+/// PostgreSQL must accept both, whatever a provider answers.
 #[actix_web::test]
 async fn any_answer_of_a_provider_can_be_stored_and_an_accepted_message_is_sent_once() {
     let office = Office::open().await;

@@ -36,7 +36,7 @@ fn picture(bytes: usize) -> Vec<u8> {
 }
 
 #[actix_web::test]
-async fn a_picture_larger_than_its_provider_accepts_is_refused_in_the_call() {
+async fn a_picture_larger_than_its_provider_accepts_is_refused_when_it_is_sent() {
     let office = Office::open().await;
     let phone = office.phone("1701").await;
     let limit = 5 << 20;
@@ -54,7 +54,7 @@ async fn a_picture_larger_than_its_provider_accepts_is_refused_in_the_call() {
 }
 
 #[actix_web::test]
-async fn a_file_is_uploaded_under_a_name_of_its_own_type() {
+async fn a_file_is_uploaded_under_a_name_that_matches_its_type() {
     let office = Office::open().await;
     let channel = office.phone("1702").await;
     for (index, (name, declared, content, uploaded_name)) in [
@@ -73,7 +73,7 @@ async fn a_file_is_uploaded_under_a_name_of_its_own_type() {
         assert_eq!(
             office.message(&job).await["media"]["fileName"],
             name,
-            "the shown name is not the one that was given"
+            "the name that is shown is not the one that was given"
         );
     }
     office.close().await;

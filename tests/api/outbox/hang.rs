@@ -1,4 +1,4 @@
-//! A provider that no longer answers delays its own channel alone.
+//! A provider that no longer answers delays only its own channel.
 
 use std::time::{Duration, Instant};
 
@@ -22,11 +22,11 @@ const STUCK_RECIPIENTS: usize = 100;
 const SAMPLE_EVERY: Duration = Duration::from_millis(50);
 const WATCHED_BEFORE: Duration = Duration::from_secs(3);
 
-/// Longest a message of the healthy channel may take from the request to its provider; on an idle machine it takes some
-/// milliseconds. A channel that waited for another would take as long as a call may.
+/// The longest time a message of the healthy channel may take from the request to its provider; on an idle machine it
+/// takes a few milliseconds. A channel that waited for another would take as long as a call may.
 const LATENCY_MAX: Duration = Duration::from_secs(5);
 
-/// The healthy channel's median beside the hanging one is at most this factor of its median before, plus this slack.
+/// The healthy channel's median beside the hanging one is at most this many times its median before, plus this slack.
 /// A channel that shared anything with one that hangs would wait for seconds.
 const MEDIAN_FACTOR: u32 = 4;
 const MEDIAN_SLACK: Duration = Duration::from_millis(20);
@@ -54,7 +54,8 @@ impl Watch<'_> {
             clock.tick().await;
             let begin = Instant::now();
             self.office.text(self.channel, &number(self.sent % HEALTHY_RECIPIENTS), &format!("{}", self.sent)).await;
-            latencies.push(self.office.provider.takes(self.account, self.sent).await.saturating_duration_since(begin));
+            latencies
+                .push(self.office.provider.arrival_of(self.account, self.sent).await.saturating_duration_since(begin));
             self.sent += 1;
         }
         latencies.sort();
@@ -62,7 +63,7 @@ impl Watch<'_> {
     }
 }
 
-/// The value below which so many percent lie.
+/// The value below which this percentage of values lies.
 fn percentile(sorted: &[Duration], percent: usize) -> Duration {
     sorted[(sorted.len() * percent / 100).min(sorted.len() - 1)]
 }
@@ -114,7 +115,7 @@ async fn a_provider_that_hangs_does_not_slow_another_channel_measured() {
 
     office.provider.always("1301", Answer::Hang);
     let hangs_since = Instant::now();
-    // All recipients get theirs at once: on a slow machine, too, no call may have ended when the calls are counted.
+    // All recipients' messages are sent at once: even on a slow machine, no call has ended when calls are counted.
     let office_ref = &office;
     let stuck_messages = (0..STUCK_RECIPIENTS).map(|recipient| async move {
         for message in (recipient..STUCK_MESSAGES).step_by(STUCK_RECIPIENTS) {

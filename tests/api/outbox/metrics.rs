@@ -23,7 +23,7 @@ fn attempts(end: &str) -> String {
 }
 
 #[actix_web::test]
-async fn waiting_messages_and_ends_of_attempts_are_shown() {
+async fn waiting_messages_and_outcomes_of_attempts_are_shown() {
     let sending = hotline_actors::channels::SendingOptions { memory_messages_max: 4, ..fast() };
     let office = Office::open_with_metrics(sending, patient()).await;
     let channel = office.phone("1401").await;
@@ -36,12 +36,12 @@ async fn waiting_messages_and_ends_of_attempts_are_shown() {
         assert_eq!(seen.value(&attempts(end)), 0.0, "{end}");
     }
 
-    // One message is refused, one is retried, a recipient and a channel are paced; then all messages are accepted.
+    // One message is refused, one is retried, a recipient and a channel are rate-limited; then all are accepted.
     let answers = [
         Answer::refuse(400, 131_026, "Message undeliverable"),
         Answer::status(503),
-        Answer::recipient_paced(),
-        Answer::channel_paced(),
+        Answer::recipient_rate_limited(),
+        Answer::channel_rate_limited(),
     ];
     office.provider.next("1401", answers);
     for recipient in 0..3 {
@@ -97,7 +97,7 @@ async fn waiting_messages_and_ends_of_attempts_are_shown() {
     let seen = metrics(&office).await;
     assert_eq!(seen.value(&attempts("taken")), 10.0);
     assert_eq!(seen.value("hotline_outbox_given_up_total"), 0.0);
-    // No channel, no number and no company is a label.
+    // No label contains a channel, a number or a company.
     for label in ["1401", "channel=", "company"] {
         assert!(seen.with("outbox").iter().all(|(sample, _)| !sample.contains(label)), "{label}");
     }

@@ -41,7 +41,7 @@ pub fn patient() -> ProviderOptions {
     TestOptions::default().provider
 }
 
-/// Without rate limits, and with immediate retries.
+/// Without rate limits, and with retries after a few milliseconds.
 pub fn fast() -> SendingOptions {
     SendingOptions {
         per_second: 0,
@@ -72,7 +72,7 @@ impl Office {
         Self { app, provider: Provider::start().await }
     }
 
-    /// A phone channel, known to the service.
+    /// Creates a phone channel, and waits until the service knows it.
     pub async fn phone(&self, account: &str) -> ChannelId {
         self.channel(ChannelType::Whatsapp, account, |_| {}).await.id
     }

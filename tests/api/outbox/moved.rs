@@ -6,7 +6,7 @@ use hotline_actors::EngineOptions;
 use hotline_persistence::cluster::Owner;
 
 use super::{Office, fast, number, patient};
-use crate::members::{beside, owner_of};
+use crate::members::{owner_of, start_second_service};
 use crate::support::eventually;
 use crate::support::provider::Answer;
 use crate::support::service::TestOptions;
@@ -21,7 +21,7 @@ async fn a_company_that_cannot_move_delays_no_other_and_keeps_sending() {
     let options = TestOptions { engine: EngineOptions { sending: fast(), ..options.engine.clone() }, ..options };
     let office = Office::open_as(options.clone(), fast(), patient()).await;
     let channel = office.phone("1901").await;
-    let (second, _folder) = beside(&office.app, &options).await;
+    let (second, _folder) = start_second_service(&office.app, &options).await;
     let (company, db) = (office.app.company.id, &office.app.db);
     let services = [&office.app.service, &second];
     let owner = owner_of(company, services);
@@ -67,7 +67,7 @@ async fn a_company_that_moves_has_each_message_sent_once() {
     let options = TestOptions { engine: EngineOptions { sending: fast(), ..options.engine.clone() }, ..options };
     let office = Office::open_as(options.clone(), fast(), patient()).await;
     let channel = office.phone("1902").await;
-    let (second, _folder) = beside(&office.app, &options).await;
+    let (second, _folder) = start_second_service(&office.app, &options).await;
     let owner = owner_of(office.app.company.id, [&office.app.service, &second]);
     office.provider.always("1902", Answer::Late(Duration::from_millis(300), Box::new(Answer::Accept)));
     let mut jobs = Vec::new();

@@ -12,18 +12,18 @@ const RECIPIENTS: usize = 12;
 const MESSAGES: usize = 15;
 
 #[actix_web::test]
-async fn every_ticket_keeps_its_order_while_the_provider_stumbles() {
+async fn every_ticket_keeps_its_order_while_some_calls_fail_or_take_longer() {
     let office = Office::open().await;
     let channel = office.phone("1001").await;
     // Answers of every kind, so that no two messages take the same time or number of tries.
-    let stumbles = (0..RECIPIENTS * MESSAGES).map(|index| match index % 7 {
+    let answers = (0..RECIPIENTS * MESSAGES).map(|index| match index % 7 {
         0 => Answer::status(503),
         1 => Answer::Accept.after(Duration::from_millis((index % 13) as u64)),
         2 => Answer::refuse(400, 131_000, "Something went wrong"),
-        3 => Answer::recipient_paced(),
+        3 => Answer::recipient_rate_limited(),
         _ => Answer::Accept,
     });
-    office.provider.next("1001", stumbles);
+    office.provider.next("1001", answers);
     let sends = (0..RECIPIENTS).map(|recipient| {
         let office = &office;
         async move {

@@ -1,4 +1,4 @@
-//! A channel keeps its rate limits: one for all recipients together, and one for each.
+//! A channel keeps within its rate limits: one for all recipients together, and one for each.
 
 use std::time::{Duration, Instant};
 
@@ -9,7 +9,7 @@ use super::{Office, number};
 #[actix_web::test]
 async fn a_channel_sends_no_faster_than_its_pace() {
     const PER_SECOND: u32 = 40;
-    /// A twentieth of the rate: the channel sends that much slower, and sends so many at once after a pause.
+    /// A twentieth of the rate: the channel sends that much slower, and up to this many at once after a pause.
     const SPARE: u32 = 2;
     let office = Office::open().await;
     let paced = |settings: &mut hotline_persistence::tables::channels::ChannelSettings| {
@@ -29,7 +29,7 @@ async fn a_channel_sends_no_faster_than_its_pace() {
 }
 
 #[actix_web::test]
-async fn a_recipient_receives_a_burst_and_then_one_message_an_interval_and_delays_no_other() {
+async fn a_recipient_receives_a_burst_and_then_one_message_per_interval_and_delays_no_other() {
     const INTERVAL: Duration = Duration::from_millis(300);
     /// Longer than the test.
     const LONG: Duration = Duration::from_secs(3600);

@@ -76,7 +76,7 @@ async fn count_unsent(office: &Office) -> i64 {
 }
 
 #[actix_web::test]
-async fn a_refused_reaction_says_why_and_may_be_tried_again() {
+async fn a_refused_reaction_shows_why_and_may_be_tried_again() {
     let office = Office::open().await;
     let (channel, message) = receive_message(&office).await;
     let begin = newest(&office.app.api).await;
@@ -90,7 +90,7 @@ async fn a_refused_reaction_says_why_and_may_be_tried_again() {
     office.provider.accepts(&channel.account, 1).await;
     eventually("every reaction was sent", || async { count_unsent(&office).await == 0 }).await;
     let logged = after(&office.app.api, begin).await;
-    assert_eq!(types(&logged), ["message.reaction"; 3], "shown, refused, and shown again");
+    assert_eq!(types(&logged), ["message.reaction"; 3], "not three events: shown, refused, and shown again");
     assert_eq!(logged[1]["by"]["type"], "system");
     // A status reports that an accepted reaction was refused after all.
     let callback =
@@ -132,7 +132,7 @@ async fn on_a_social_channel_a_reaction_is_a_sender_action() {
 }
 
 #[actix_web::test]
-async fn only_messages_that_the_contact_sees_have_reactions() {
+async fn only_messages_that_the_contact_sees_can_have_reactions() {
     let office = Office::open().await;
     let api = &office.app.api;
     let react = async |message: &Value, emoji: &str| {

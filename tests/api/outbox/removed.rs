@@ -14,13 +14,13 @@ fn texts(accepted: &[Call]) -> Vec<&str> {
 }
 
 /// How often the provider was called for this recipient.
-fn calls(office: &Office, account: &str, to: &str) -> usize {
+fn count_calls(office: &Office, account: &str, to: &str) -> usize {
     office.provider.calls(account).iter().filter(|call| call.to == to).count()
 }
 
 /// Waits until the provider was called at least this many times for this recipient.
 async fn until_called(office: &Office, account: &str, to: &str, times: usize) {
-    eventually("the provider was called often enough", || async { calls(office, account, to) >= times }).await;
+    eventually("the provider was called often enough", || async { count_calls(office, account, to) >= times }).await;
 }
 
 #[actix_web::test]
@@ -39,11 +39,11 @@ async fn queued_messages_of_a_deleted_contact_are_not_sent() {
     // A call that was in progress at the deletion may arrive after it.
     let engine = &office.app.service.app.engine;
     eventually("no call is in progress", || async { engine.sending.stats().calling == 0 }).await;
-    let calls_before = calls(&office, "2401", &number(1));
+    let calls_before = count_calls(&office, "2401", &number(1));
     office.text(channel, &number(2), "another").await;
     // The other contact's message is tried several times meanwhile.
     until_called(&office, "2401", &number(2), 6).await;
-    assert_eq!(calls(&office, "2401", &number(1)), calls_before, "a message was sent to the deleted contact");
+    assert_eq!(count_calls(&office, "2401", &number(1)), calls_before, "a message was sent to the deleted contact");
     office.provider.always("2401", Answer::Accept);
     office.provider.accepts("2401", 1).await;
     assert_eq!(texts(&office.provider.accepted("2401")), ["another"]);

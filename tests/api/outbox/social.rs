@@ -1,4 +1,4 @@
-//! The calls that each provider receives: the cloud API of phone channels, the send API of messenger and instagram.
+//! The calls that each provider receives: the cloud API of phone channels, the send API of Messenger and Instagram.
 
 use std::time::Duration;
 
@@ -14,7 +14,7 @@ use crate::support::provider::hooks::{Page, events, signature};
 use crate::support::seed::APP_SECRET;
 
 impl Office {
-    /// A contact writes to a page and can then be answered; returns the contact.
+    /// Delivers a contact's message to a page, so that the contact can be answered; returns the contact.
     pub(super) async fn receive_from_contact(
         &self,
         channel: &hotline_persistence::tables::channels::ChannelRow,
@@ -84,7 +84,7 @@ async fn a_message_that_was_read_before_the_provider_answered_is_read() {
     let page = Page { object: "page", id: "1608".to_owned() };
     call_hook(&office, &channel.public_key, &page.call_body("psid-7", read_ms, vec![events::read(read_ms)])).await;
     office.wait_for_status(&job, "read").await;
-    // A message that was written after the reading is not read.
+    // A message that was sent after the contact has read the others is not read.
     let next = office.reply(channel.id, contact, json!({"type": "text", "body": "again"})).await;
     office.wait_for_status(&next, "sent").await;
     call_hook(&office, &channel.public_key, &page.call_body("psid-7", read_ms, vec![events::read(read_ms)])).await;
@@ -108,7 +108,7 @@ async fn social_channels_speak_the_send_api_to_contacts_that_wrote_before() {
             json!({"recipient": {"id": "psid-7"}, "message": {"text": "hello"}})
         };
         assert_eq!(accepted[0].body, expected, "{kind:?}");
-        // A type that social channels do not have fails the message.
+        // A message of a type that social channels do not have fails.
         let flow = json!({"type": "flow", "body": {"text": "x"}, "action": {}});
         let job = office.reply(channel.id, contact, json!({"type": "interactive", "interactive": flow})).await;
         assert_eq!(office.wait_for_status(&job, "failed").await["error"]["code"], "ERR_UNSUPPORTED");

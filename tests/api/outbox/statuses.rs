@@ -1,4 +1,4 @@
-//! Statuses that a provider reports of a message it has taken, in whatever order.
+//! Statuses that a provider reports of a message it has accepted, in any order.
 
 use hotline_persistence::tables::channels::ChannelType;
 use serde_json::{Value, json};
@@ -22,7 +22,7 @@ pub async fn call_hook(office: &Office, public_key: &str, body: &Value) {
 }
 
 #[actix_web::test]
-async fn statuses_only_move_forward_whatever_order_the_provider_tells_them_in() {
+async fn statuses_only_move_forward_in_whatever_order_the_provider_reports_them() {
     let office = Office::open().await;
     let channel = office.channel(ChannelType::Whatsapp, "1501", |_| {}).await;
     let phone = Phone { id: "1501".to_owned(), number: "15550001501".to_owned() };
@@ -58,7 +58,7 @@ async fn statuses_only_move_forward_whatever_order_the_provider_tells_them_in() 
 }
 
 #[actix_web::test]
-async fn a_failure_the_provider_tells_later_is_final() {
+async fn a_failure_that_the_provider_reports_later_is_final() {
     let office = Office::open().await;
     let channel = office.channel(ChannelType::Whatsapp, "1502", |_| {}).await;
     let phone = Phone { id: "1502".to_owned(), number: "15550001502".to_owned() };
@@ -75,6 +75,6 @@ async fn a_failure_the_provider_tells_later_is_final() {
         assert_eq!(office.message(&job).await["status"], "failed");
     }
     let failed = office.app.api.get("/messages?status=failed").await;
-    assert_eq!(failed.data(200).as_array().map(Vec::len), Some(1), "the list shows it");
+    assert_eq!(failed.data(200).as_array().map(Vec::len), Some(1), "the list does not show it");
     office.close().await;
 }

@@ -28,8 +28,8 @@ fn sending(outcome_wait: Duration) -> SendingOptions {
     SendingOptions { outcome_wait, ..fast() }
 }
 
-/// A service with this [`sending`], whose calls wait for an answer however long a busy machine takes: an answer is lost
-/// as [`lost`] says.
+/// A service with this [`sending`], whose calls wait for an answer however long a busy machine takes: only [`lost`]
+/// loses an answer.
 async fn office(outcome_wait: Duration) -> Office {
     Office::open_with(sending(outcome_wait), patient()).await
 }
@@ -46,7 +46,7 @@ fn lost() -> Answer {
 }
 
 impl Office {
-    /// The provider reports a status of a message, with the callback data that was sent with it.
+    /// Reports a status of a message as the provider does, with the callback data that was sent with it.
     pub async fn status(&self, channel: &ChannelRow, account: &str, id: &str, status: &str, callback: &Value) {
         let phone = Phone { id: account.to_owned(), number: "15550783881".to_owned() };
         let mut body = phone.status(id, &number(1), status, chrono::Utc::now().timestamp());
@@ -88,7 +88,7 @@ async fn a_message_whose_answer_is_lost_is_sent_once_if_a_status_names_it() {
     office.provider.called_times("2001", 1).await;
     office.wait_for_doubt(&job).await;
     let call = office.provider.calls("2001")[0].clone();
-    // Another message's id, a text and null name no message of this channel.
+    // An unknown id, a text and null name no message of this channel.
     for callback in [json!("0"), json!("x"), json!(null)] {
         office.status(&channel, "2001", "wamid.nobody", "sent", &callback).await;
     }
@@ -143,7 +143,7 @@ async fn a_file_that_a_status_names_is_followed_by_its_text() {
 }
 
 #[actix_web::test]
-async fn a_text_whose_answer_was_lost_follows_its_file_also_after_a_restart() {
+async fn a_text_whose_answer_was_lost_follows_its_file_even_after_a_restart() {
     let office = office(FOREVER).await;
     let channel = office.channel(ChannelType::Whatsapp, "2006", |_| {}).await;
     office.provider.next("2006", [Answer::Accept, lost()]);

@@ -36,12 +36,12 @@ async fn a_message_that_cannot_be_read_fails_and_later_ones_are_sent() {
         .await;
     let unknown = office.text(phone, &number(4), "of another release").await;
     let waiting = office.job(&unreadable).await["waitingFor"].clone();
-    assert_eq!(waiting["code"], "channel_disconnected", "a send over a disconnected channel is accepted");
+    assert_eq!(waiting["code"], "channel_disconnected", "the message does not wait for its channel");
 
     // A list waits until the tables have all messages.
     assert_eq!(office.app.api.get("/messages").await.data(200).as_array().map(Vec::len), Some(5));
     let db = office.app.db.clone();
-    // PostgreSQL writes this number out in 309 digits, which parse as infinity.
+    // PostgreSQL writes the number below in 309 digits, which parse as infinity.
     let id = async |job: &str| office.job(job).await["messageId"].as_i64().expect("an id");
     for (statement, id) in [
         (
@@ -60,7 +60,7 @@ async fn a_message_that_cannot_be_read_fails_and_later_ones_are_sent() {
     let office = Office { app: restarted(app).await, provider };
     let listed = office.app.api.get("/messages").await;
     let listed = listed.data(200).as_array().expect("a list");
-    assert_eq!(listed.len(), 4, "the list leaves out what it cannot read, and nothing else");
+    assert_eq!(listed.len(), 4, "the list does not leave out exactly what it cannot read");
     assert_eq!(listed[0]["interactive"], Value::Null);
 
     set_status(&office.app, phone, "connected").await;
@@ -78,7 +78,7 @@ async fn a_message_that_cannot_be_read_fails_and_later_ones_are_sent() {
         .await
         .expect("the row");
     assert_eq!(status, "failed");
-    assert_eq!(office.provider.accepted_count("1901"), 2, "nothing unreadable is sent");
+    assert_eq!(office.provider.accepted_count("1901"), 2, "an unreadable message was sent");
     office.close().await;
 }
 

@@ -1,10 +1,10 @@
-//! A phone number of the highest throughput: a thousand messages a second leave through one channel, while the provider
+//! A phone number with the highest throughput: one channel sends a thousand messages a second, while the provider
 //! reports three statuses of each.
 //!
 //! <https://developers.facebook.com/documentation/business-messaging/whatsapp/throughput>
 //!
-//! `make neighbours` measures a release. The messages wait in the channel until it is connected, so that only their
-//! sending and the statuses are measured.
+//! `make neighbours` runs it on a release build. The messages wait in the channel until it is connected, so that only
+//! their sending and the statuses are measured.
 
 use std::time::{Duration, Instant};
 
@@ -30,7 +30,7 @@ const MESSAGES_PER_CALL: usize = 10;
 /// Calls of the provider and sends of the company at once.
 const AT_ONCE: usize = 64;
 
-/// Minimum share of the rate: the channel leaves a twentieth out of it on purpose, and the start takes a little.
+/// Minimum share of the rate: the channel stays a twentieth below it on purpose, and the start takes a little time.
 const REACHED_MIN: f64 = 0.9;
 
 /// Maximum time from the last message to the last status in the tables.
@@ -60,9 +60,9 @@ async fn a_thousand_messages_leave_a_second_while_three_thousand_statuses_return
         first = first.or(accepted.first().map(|call| call.at));
         last = accepted.iter().map(|call| call.at).fold(last, Instant::max);
         let now = chrono::Utc::now().timestamp();
-        let calls = accepted.chunks(MESSAGES_PER_CALL).map(|calls| {
+        let calls = accepted.chunks(MESSAGES_PER_CALL).map(|chunk| {
             let statuses = ["sent", "delivered", "read"].into_iter().flat_map(|status| {
-                calls.iter().map(move |call| (call.accepted.as_deref().expect("taken"), &*call.to, status, now))
+                chunk.iter().map(move |call| (call.accepted.as_deref().expect("taken"), &*call.to, status, now))
             });
             let statuses: Vec<_> = statuses.collect();
             report_statuses(&app, &channel.public_key, phone.statuses(&statuses))

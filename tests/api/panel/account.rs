@@ -38,7 +38,7 @@ async fn an_account_is_shown_and_changed_by_its_owner() {
 }
 
 #[actix_web::test]
-async fn another_password_ends_the_other_sessions() {
+async fn a_password_change_ends_the_other_sessions() {
     let app = OwnApp::start().await;
     let ana = Person::user(&app, app.company.ana, "ana@example.com").await;
     let mut phone = Person::nobody(&app);
@@ -70,12 +70,12 @@ async fn a_password_change_under_way_does_not_undo_an_administrators_reset() {
     // The change compares the current password before the reset is committed, and is saved after it.
     let mut reset = app.db.begin().await.expect("a transaction");
     people::set_password(&mut reset, person, "of the reset").await.expect("a password");
-    people::shut_out(&mut reset, person).await.expect("an end");
+    people::shut_out(&mut reset, person).await.expect("ended sessions");
     let change = ana.put("/account/password", json!({"currentPassword": PASSWORD, "password": "another battery"}));
     let meanwhile = async {
-        let waits = "select exists (select from pg_stat_activity where datname = current_database()
+        let query = "select exists (select from pg_stat_activity where datname = current_database()
             and wait_event_type = 'Lock' and query like '%users%')";
-        let is_waiting = async || -> bool { sqlx::query_scalar(waits).fetch_one(&app.db).await.expect("an answer") };
+        let is_waiting = async || -> bool { sqlx::query_scalar(query).fetch_one(&app.db).await.expect("an answer") };
         eventually("the change waits", is_waiting).await;
         reset.commit().await.expect("a reset");
     };
@@ -87,7 +87,7 @@ async fn a_password_change_under_way_does_not_undo_an_administrators_reset() {
 }
 
 #[actix_web::test]
-async fn sessions_are_listed_and_ended_by_their_owner_alone() {
+async fn sessions_are_listed_and_ended_only_by_their_owner() {
     let app = OwnApp::start().await;
     let ana = Person::user(&app, app.company.ana, "ana@example.com").await;
     let ben = Person::user(&app, app.company.ben, "ben@example.com").await;
@@ -95,7 +95,7 @@ async fn sessions_are_listed_and_ended_by_their_owner_alone() {
     let body = json!({"email": "ana@example.com", "password": PASSWORD});
     let request = phone.request(Method::POST, "/session").header("user-agent", "Phone/1").json(&body);
     let reply = crate::support::Reply::of(request).await;
-    phone.keep(&reply);
+    phone.keep_cookie(&reply);
 
     let listed = ana.get("/account/sessions").await;
     let rows = listed.data(200).as_array().expect("sessions");
@@ -133,7 +133,7 @@ async fn a_cursor_of_a_persons_sessions_is_invalid_for_other_people() {
         session.sign_in(email, json!({})).await.data(200);
         second_sessions.push(session);
     }
-    // A use is noted if the last one is older than a minute, and would change the order between two pages.
+    // A use is recorded if the last one is older than a minute; that would change the order between two pages.
     let just_used = "update person_sessions set seen_at = seen_at + interval '1 hour'";
     sqlx::query(just_used).execute(&app.db).await.expect("a change");
     let people = [&ana, &ben, &root];
@@ -145,7 +145,7 @@ async fn a_cursor_of_a_persons_sessions_is_invalid_for_other_people() {
         for other in people.iter().enumerate().filter(|(other, _)| *other != index).map(|(_, other)| other) {
             assert_eq!(other.get(&path).await.invalid_fields(), ["cursor"]);
         }
-        // In another session of the same person the cursor continues.
+        // The cursor is valid in another session of the same person.
         let next = second_sessions[index].get(&path).await;
         assert_eq!((next.data(200).as_array().map(Vec::len), &next.body["meta"]["hasMore"]), (Some(1), &json!(false)));
         assert_ne!(next.data(200)[0]["id"], shown);

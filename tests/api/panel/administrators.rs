@@ -10,13 +10,13 @@ use crate::steps::{assert_timestamp, id};
 use crate::support::process::keys_of;
 use crate::support::{OwnApp, PASSWORD, Person, Reply, TestApp, empty_folder};
 
-/// A user of the test's company with its profile Administrator.
+/// Ana, signed in, with the company's profile Administrator.
 async fn administrator(app: &TestApp) -> Person {
     give_ana_profile(app, "Administrator").await;
     Person::user(app, app.company.ana, "ana@example.com").await
 }
 
-/// Gives Ana the profile of this name; returns its id.
+/// Gives Ana the profile with this name; returns its id.
 async fn give_ana_profile(app: &TestApp, profile: &str) -> i64 {
     Person::give_profile(app, app.company.ana, profile).await
 }
@@ -84,9 +84,9 @@ async fn administrators_of_the_installation_create_and_change_companies() {
 
     let changed =
         admin.put(&path, json!({"ratePerMinute": null, "apiEnabled": false, "name": "Café", "active": false})).await;
-    let seen =
+    let values =
         ["ratePerMinute", "apiEnabled", "name", "active", "timeZone"].map(|field| changed.data(200)[field].clone());
-    assert_eq!(json!(seen), json!([null, false, "Café", false, "America/Sao_Paulo"]));
+    assert_eq!(json!(values), json!([null, false, "Café", false, "America/Sao_Paulo"]));
     assert_eq!(listed("?active=false").await.data(200)[0]["id"], company["id"]);
     in_company.get("/company").await.error(403, "ERR_API_COMPANY_INACTIVE");
     for (body, fields) in [
@@ -112,11 +112,11 @@ async fn administrators_of_the_installation_create_and_change_companies() {
     let figures = figures.data(200)["figures"].as_array().expect("figures").clone();
     let requests = figures.iter().find(|figure| figure["name"] == "hotline_http_requests_total").expect("the requests");
     assert_eq!(requests["kind"], "counter");
-    let of_companies =
+    let creations =
         requests["samples"].as_array().expect("samples").iter().find(|sample| {
             sample["labels"]["route"] == "/panel/api/v1/companies" && sample["labels"]["status"] == "201"
         });
-    assert_eq!(of_companies.expect("the companies")["value"], json!(1.0));
+    assert_eq!(creations.expect("the created companies")["value"], json!(1.0));
     app.stop().await;
 }
 
@@ -167,9 +167,9 @@ async fn channels_are_set_up_and_their_secrets_are_never_shown() {
     assert_eq!((&renewed.data(200)["status"], &renewed.data(200)["lastError"]), (&json!("connected"), &Value::Null));
     assert_eq!(ana.put(&path, json!({"verifyToken": null, "queueId": null})).await.data(200)["status"], "disconnected");
 
-    let look = json!({"type": "webchat", "name": "Site", "allowedOrigins": ["https://Shop.example/", "https://shop.example"],
+    let site = json!({"type": "webchat", "name": "Site", "allowedOrigins": ["https://Shop.example/", "https://shop.example"],
         "color": "#0F766e", "title": "Acme", "greeting": "Hi", "position": "left", "preChatFields": ["name", "name"], "requireIdentity": true});
-    let site = ana.post("/channels", look).await;
+    let site = ana.post("/channels", site).await;
     let settings = &site.data(201)["settings"];
     assert_eq!(
         (
@@ -224,7 +224,7 @@ async fn channels_are_set_up_and_their_secrets_are_never_shown() {
 }
 
 #[actix_web::test]
-async fn the_channels_of_a_company_are_limited() {
+async fn the_number_of_a_companys_channels_is_limited() {
     let app = OwnApp::start().await;
     let ana = administrator(&app).await;
     let fill = "insert into channels (company_id, name, type, status, public_key)
@@ -233,8 +233,8 @@ async fn the_channels_of_a_company_are_limited() {
     let existing: i64 = sqlx::query_scalar(count).bind(app.company.id).fetch_one(&app.db).await.expect("a count");
     sqlx::query(fill).bind(app.company.id).bind(CHANNELS_MAX - 1 - existing).execute(&app.db).await.expect("channels");
     let last = ana.post("/channels", json!({"type": "webchat", "name": "Last"})).await.data(201).clone();
-    let many = ana.post("/channels", json!({"type": "webchat", "name": "More"})).await;
-    let details = many.error(409, "ERR_API_CONFLICT");
+    let refused = ana.post("/channels", json!({"type": "webchat", "name": "More"})).await;
+    let details = refused.error(409, "ERR_API_CONFLICT");
     assert_eq!((&details["reason"], &details["by"]), (&json!("limit"), &json!([{"type": "channel", "count": 1000}])));
     // Those that exist can still be changed.
     ana.put(&format!("/channels/{}/setup", last["id"]), json!({"name": "Changed"})).await.data(200);
@@ -261,7 +261,7 @@ async fn a_channel_of_another_company_is_neither_locked_nor_opened() {
             Reply::of(ana.request(method, &theirs).json(&json!({"name": "x"}))).await.error(404, "ERR_API_NOT_FOUND");
         }
     }
-    holder.rollback().await.expect("an end");
+    holder.rollback().await.expect("a rollback");
     app.stop().await;
 }
 
@@ -288,7 +288,7 @@ async fn profiles_are_changed_and_one_always_administers() {
         ["name", "permissions"]
     );
 
-    // What a profile permits counts from the next request on.
+    // A change of a profile's permissions applies from the next request on.
     app.api.put(&format!("/users/{}", app.company.ben), json!({"profileId": profile["id"]})).await.data(200);
     let ben = Person::user(&app, app.company.ben, "ben@example.com").await;
     ben.get("/tags").await.error(403, "ERR_API_FORBIDDEN_SCOPE");
@@ -318,7 +318,7 @@ async fn profiles_are_changed_and_one_always_administers() {
 }
 
 #[actix_web::test]
-async fn the_right_to_change_users_gains_nobody_further_rights() {
+async fn the_right_to_change_users_gives_nobody_further_rights() {
     let app = OwnApp::start().await;
     let (ana, ben) = (app.company.ana, app.company.ben);
     let (admin, _) = Person::admin(&app, "root@example.com").await;
@@ -328,38 +328,39 @@ async fn the_right_to_change_users_gains_nobody_further_rights() {
         all.data(200).as_array().expect("profiles").iter().find(|row| row["name"] == name).expect("a profile")["id"]
             .clone()
     };
-    let leader = json!({"name": "Leader", "permissions": {"users": ["GET", "POST", "PUT", "DELETE"], "tags": ["GET"]}});
-    let leader = admin.post("/profiles", leader).await.data(201)["id"].clone();
-    let small =
+    let leader_profile =
+        json!({"name": "Leader", "permissions": {"users": ["GET", "POST", "PUT", "DELETE"], "tags": ["GET"]}});
+    let leader_profile = admin.post("/profiles", leader_profile).await.data(201)["id"].clone();
+    let small_profile =
         admin.post("/profiles", json!({"name": "Small", "permissions": {"tags": ["GET"]}})).await.data(201)["id"]
             .clone();
     admin.put(&format!("/users/{ben}"), json!({"profileId": profile_id("Administrator")})).await.data(200);
-    admin.put(&format!("/users/{ana}"), json!({"profileId": leader})).await.data(200);
-    let leading = Person::user(&app, ana, "ana@example.com").await;
+    admin.put(&format!("/users/{ana}"), json!({"profileId": leader_profile})).await.data(200);
+    let leader = Person::user(&app, ana, "ana@example.com").await;
     let own = format!("/users/{ana}");
     for profile in [profile_id("Administrator"), profile_id("Supervisor"), profile_id("Agent")] {
-        leading.put(&own, json!({"profileId": profile})).await.error(403, "ERR_API_FORBIDDEN_SCOPE");
+        leader.put(&own, json!({"profileId": profile})).await.error(403, "ERR_API_FORBIDDEN_SCOPE");
         let new = json!({"name": "x", "email": "x@example.com", "password": PASSWORD, "profileId": profile});
-        leading.post("/users", new).await.error(403, "ERR_API_FORBIDDEN_SCOPE");
+        leader.post("/users", new).await.error(403, "ERR_API_FORBIDDEN_SCOPE");
     }
     // A user without a profile has that of an agent.
-    for none in [json!({}), json!({"profileId": null})] {
+    for no_profile in [json!({}), json!({"profileId": null})] {
         let mut new = json!({"name": "x", "email": "x@example.com", "password": PASSWORD});
-        new.as_object_mut().expect("a body").extend(none.as_object().cloned().unwrap_or_default());
-        leading.post("/users", new).await.error(403, "ERR_API_FORBIDDEN_SCOPE");
+        new.as_object_mut().expect("a body").extend(no_profile.as_object().cloned().unwrap_or_default());
+        leader.post("/users", new).await.error(403, "ERR_API_FORBIDDEN_SCOPE");
     }
-    leading.put(&own, json!({"profileId": null})).await.error(403, "ERR_API_FORBIDDEN_SCOPE");
+    leader.put(&own, json!({"profileId": null})).await.error(403, "ERR_API_FORBIDDEN_SCOPE");
     // Setting the password of a user who may do more would have the same effect.
     let theirs = format!("/users/{ben}");
-    leading.put(&theirs, json!({"password": PASSWORD})).await.error(403, "ERR_API_FORBIDDEN_SCOPE");
-    leading.delete(&theirs).await.error(403, "ERR_API_FORBIDDEN_SCOPE");
-    let new = json!({"name": "x", "email": "x@example.com", "password": PASSWORD, "profileId": small});
-    let made = leading.post("/users", new).await;
+    leader.put(&theirs, json!({"password": PASSWORD})).await.error(403, "ERR_API_FORBIDDEN_SCOPE");
+    leader.delete(&theirs).await.error(403, "ERR_API_FORBIDDEN_SCOPE");
+    let new = json!({"name": "x", "email": "x@example.com", "password": PASSWORD, "profileId": small_profile});
+    let made = leader.post("/users", new).await;
     let path = format!("/users/{}", made.data(201)["id"]);
-    leading.put(&path, json!({"password": PASSWORD, "profileId": leader})).await.data(200);
-    leading.put(&path, json!({"profileId": null})).await.error(403, "ERR_API_FORBIDDEN_SCOPE");
-    assert_eq!(leading.delete(&path).await.status, 204);
-    leading.put("/users/999", json!({"name": "x"})).await.error(404, "ERR_API_NOT_FOUND");
+    leader.put(&path, json!({"password": PASSWORD, "profileId": leader_profile})).await.data(200);
+    leader.put(&path, json!({"profileId": null})).await.error(403, "ERR_API_FORBIDDEN_SCOPE");
+    assert_eq!(leader.delete(&path).await.status, 204);
+    leader.put("/users/999", json!({"name": "x"})).await.error(404, "ERR_API_NOT_FOUND");
     // An administrator may give an administering profile.
     admin.put(&own, json!({"profileId": profile_id("Administrator")})).await.data(200);
     app.stop().await;
@@ -379,17 +380,17 @@ async fn people_are_invited_and_let_in_again() {
     let anonymous = Person::nobody(&app);
     assert_eq!(anonymous.post("/links/read", json!({"token": token})).await.data(200)["kind"], "invitation");
     assert_eq!(anonymous.post("/links/use", json!({"token": token, "password": PASSWORD})).await.status, 204);
-    let mut carls = Person::nobody(&app);
-    carls.sign_in("carl@example.com", json!({})).await.data(200);
+    let mut carls_browser = Person::nobody(&app);
+    carls_browser.sign_in("carl@example.com", json!({})).await.data(200);
     let reset = ana.post(&format!("/users/{carl}/password-reset"), json!({})).await;
-    carls.get("/session").await.data(200);
+    carls_browser.get("/session").await.data(200);
     let body = json!({"token": reset.data(200)["token"], "password": "another battery"});
     assert_eq!(anonymous.post("/links/use", body).await.status, 204);
-    carls.get("/session").await.error(401, "ERR_API_UNAUTHORIZED");
+    carls_browser.get("/session").await.error(401, "ERR_API_UNAUTHORIZED");
 
-    carls.sign_in("carl@example.com", json!({"password": "another battery"})).await.data(200);
+    carls_browser.sign_in("carl@example.com", json!({"password": "another battery"})).await.data(200);
     assert_eq!(ana.post(&format!("/users/{carl}/second-factor/remove"), json!({})).await.status, 204);
-    carls.get("/session").await.error(401, "ERR_API_UNAUTHORIZED");
+    carls_browser.get("/session").await.error(401, "ERR_API_UNAUTHORIZED");
     // An inactive user's link would let no one in.
     app.api.put(&format!("/users/{carl}"), json!({"active": false})).await.data(200);
     for end in ["invitation", "password-reset"] {

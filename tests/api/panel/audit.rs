@@ -15,7 +15,7 @@ use tokio::net::TcpStream;
 use crate::steps::{assert_timestamp, id};
 use crate::support::{OwnApp, PASSWORD, Person, Reply, TestApp, eventually, service::TestOptions};
 
-/// Nouns whose changes are audited.
+/// First segments of paths, here called nouns, below which changes are audited.
 const NOUNS: [&str; 9] =
     ["account", "channels", "companies", "company", "installation", "profiles", "tokens", "users", "webhooks"];
 
@@ -87,7 +87,7 @@ fn spellings(path: &str) -> (Vec<String>, Vec<String>) {
     (same, others)
 }
 
-/// A request whose target is sent as it is written.
+/// Sends a request whose target is exactly as given, without normalization.
 async fn send_raw(app: &TestApp, person: &Person, method: &str, target: &str) -> (u16, Value) {
     let mut stream = TcpStream::connect(app.address).await.expect("a connection");
     let cookie = person.cookie.as_deref().expect("a cookie");
@@ -142,7 +142,7 @@ async fn every_audited_operation_is_in_the_log_however_its_path_is_spelled() {
     let (mut count, ..) = count_and_newest(&app, admin_id.0).await;
     let mut tried = 0;
     for (method, path, id) in &operations {
-        // A person's requests of a minute are limited.
+        // A person's requests per minute are limited.
         clock::advance(Duration::from_secs(60));
         let (same, others) = spellings(path);
         for (is_same, target) in
@@ -152,7 +152,7 @@ async fn every_audited_operation_is_in_the_log_however_its_path_is_spelled() {
             let (after, action, logged_status) = count_and_newest(&app, admin_id.0).await;
             let summary = format!("{method} {target}: {status} {body}, {action} {logged_status:?}");
             if !is_same && !target.starts_with("/panel/api/v1/") {
-                // Not below the panel's API at all; below `/panel` there are pages, which are only read.
+                // Not below the panel's API at all; the rest of `/panel` is pages, which can only be read.
                 assert!((status == 404 || status == 405) && after == count, "{summary}");
                 continue;
             }
@@ -238,7 +238,7 @@ async fn sign_ins_and_sign_outs_are_in_the_log_and_so_are_failures() {
         .post("/session", json!({"email": "no@example.com", "password": PASSWORD}))
         .await
         .error(401, "ERR_API_SIGN_IN");
-    // A second factor: set up, given wrongly, given.
+    // A second factor: set up, given wrongly, then correctly.
     let begun = ana.post("/account/second-factor", json!({"password": PASSWORD})).await;
     let secret = totp::from_base32(begun.data(200)["secret"].as_str().expect("a secret")).expect("a secret");
     // No code becomes too old while the clock stands still.
@@ -246,15 +246,15 @@ async fn sign_ins_and_sign_outs_are_in_the_log_and_so_are_failures() {
     let code = totp::code(&secret, clock::now()).expect("a code");
     let confirmed = ana.post("/account/second-factor/confirm", json!({"code": code})).await;
     let recovery = confirmed.data(200)["recoveryCodes"][0].clone();
-    let mut half = Person::nobody(&app);
-    assert_eq!(half.sign_in("ana@example.com", json!({})).await.data(200)["state"], "secondFactor");
-    half.post("/session/second-factor", json!({"code": "000000"})).await.error(401, "ERR_API_SIGN_IN");
-    let given = half.post("/session/second-factor", json!({"recoveryCode": recovery})).await;
-    half.keep(&given);
+    let mut half_open = Person::nobody(&app);
+    assert_eq!(half_open.sign_in("ana@example.com", json!({})).await.data(200)["state"], "secondFactor");
+    half_open.post("/session/second-factor", json!({"code": "000000"})).await.error(401, "ERR_API_SIGN_IN");
+    let given = half_open.post("/session/second-factor", json!({"recoveryCode": recovery})).await;
+    half_open.keep_cookie(&given);
     assert_eq!(given.data(200)["state"], "open");
-    assert_eq!(half.delete("/session").await.status, 204);
+    assert_eq!(half_open.delete("/session").await.status, 204);
     // A second time there is no one to sign out.
-    assert_eq!(half.delete("/session").await.status, 204);
+    assert_eq!(half_open.delete("/session").await.status, 204);
     let person = PersonId::User(app.company.id, app.company.ana);
     let (token, _) = links::make(&app.db, person, LinkKind::Reset).await.expect("a link");
     let used = anonymous.post("/links/use", json!({"token": token, "password": "another battery"})).await;
@@ -263,7 +263,7 @@ async fn sign_ins_and_sign_outs_are_in_the_log_and_so_are_failures() {
         .post("/links/use", json!({"token": token, "password": "another battery"}))
         .await
         .error(403, "ERR_API_LINK_EXPIRED");
-    ana.keep(&used);
+    ana.keep_cookie(&used);
     let rows = entries(&app, "user", app.company.ana.0).await;
     let rows: Vec<(&str, Option<i16>)> = rows.iter().map(|(action, _, status)| (action.as_str(), *status)).collect();
     assert_eq!(
@@ -304,8 +304,8 @@ async fn a_sign_in_or_out_that_fails_is_recorded_with_the_status_of_its_error() 
     let code = totp::code(&secret, clock::now()).expect("a code");
     let confirmed = ana.post("/account/second-factor/confirm", json!({"code": code})).await;
     let recovery = confirmed.data(200)["recoveryCodes"][0].clone();
-    let mut half = Person::nobody(&app);
-    assert_eq!(half.sign_in("ana@example.com", json!({})).await.data(200)["state"], "secondFactor");
+    let mut half_open = Person::nobody(&app);
+    assert_eq!(half_open.sign_in("ana@example.com", json!({})).await.data(200)["state"], "secondFactor");
     let person = PersonId::User(app.company.id, app.company.ana);
     let (token, _) = links::make(&app.db, person, LinkKind::Reset).await.expect("a link");
     let before = entries(&app, "user", app.company.ana.0).await.len();
@@ -320,8 +320,8 @@ async fn a_sign_in_or_out_that_fails_is_recorded_with_the_status_of_its_error() 
     .expect("a trigger");
     let failed = [
         Person::nobody(&app).sign_in("ana@example.com", json!({})).await,
-        half.post("/session/second-factor", json!({"code": "000000"})).await,
-        half.post("/session/second-factor", json!({"recoveryCode": recovery})).await,
+        half_open.post("/session/second-factor", json!({"code": "000000"})).await,
+        half_open.post("/session/second-factor", json!({"recoveryCode": recovery})).await,
         Person::nobody(&app).post("/links/use", json!({"token": token, "password": "another battery"})).await,
         ana.delete("/session").await,
     ];
@@ -336,7 +336,7 @@ async fn a_sign_in_or_out_that_fails_is_recorded_with_the_status_of_its_error() 
 }
 
 #[actix_web::test]
-async fn a_company_does_not_learn_where_somebody_of_another_one_signs_in() {
+async fn a_company_does_not_learn_where_another_companys_user_signs_in() {
     let app = OwnApp::start().await;
     let (other, other_api) = app.another_company().await;
     let decoy = json!({"name": "Ana", "email": "ana@example.com", "password": "what only they know"});
@@ -371,13 +371,13 @@ async fn an_action_whose_caller_disconnects_is_recorded_with_its_outcome() {
     );
     let mut stream = TcpStream::connect(app.address).await.expect("a connection");
     stream.write_all(request.as_bytes()).await.expect("the request is sent");
-    let of_creation = "select target_id is not null, status from audit_log where action = 'createUser'";
+    let creation_query = "select target_id is not null, status from audit_log where action = 'createUser'";
     let entry = async || {
-        let entry = sqlx::query_as::<_, (bool, Option<i16>)>(of_creation);
+        let entry = sqlx::query_as::<_, (bool, Option<i16>)>(creation_query);
         entry.fetch_optional(&app.db).await.expect("an entry")
     };
     eventually("the action is recorded", || async { entry().await.is_some() }).await;
-    // With a reset, so that the service notices at once.
+    // The connection is reset, so that the service notices at once.
     stream.set_zero_linger().expect("an option");
     drop(stream);
     eventually("its outcome is recorded", || async { entry().await == Some((true, Some(201))) }).await;
@@ -415,7 +415,7 @@ async fn what_administrators_do_is_in_the_log() {
     ana.post("/tokens", json!({})).await.error(422, "ERR_API_VALIDATION");
     ana.post(&format!("/tokens/{token}/revoke"), json!({})).await.data(200);
     ana.put(&format!("/users/{}", app.company.ben), json!({"name": "Benny"})).await.data(200);
-    // What is no act of an administrator is not in the log.
+    // Everyday work and reads are not in the log.
     ana.post("/tags", json!({"name": "VIP"})).await.data(201);
     ana.get("/tokens").await.data(200);
     let log = ana.get("/audit-log").await;
@@ -469,7 +469,7 @@ async fn what_administrators_do_is_in_the_log() {
         (&json!("updateCompany"), &json!({"id": other.id.to_string(), "name": "New"}))
     );
     assert_eq!(entry["actor"]["id"], json!(admin_id));
-    // Without the log nothing is done.
+    // Nothing is done that cannot be recorded.
     sqlx::query("alter table audit_log rename to hidden").execute(&app.db).await.expect("a change");
     let before = ana.get("/tokens").await;
     let refused = ana.post("/tokens", json!({"name": "y", "permissions": {"tags": ["GET"]}})).await;
@@ -486,7 +486,7 @@ async fn entries_older_than_the_retention_leave_the_log() {
     // Partitions are made in advance: while one is attached, PostgreSQL refuses the rows that belong there.
     let partitions = "select count(*) from pg_inherits where inhparent = 'audit_log'::regclass";
     let partitions: i64 = sqlx::query_scalar(partitions).fetch_one(db).await.expect("a count");
-    assert!(partitions >= 4, "no partitions for this month, two to come and the default: {partitions}");
+    assert!(partitions >= 4, "not this month's partition, the next two and the default: {partitions}");
     let now = chrono::Utc::now();
     for days in [0, 399, 431] {
         sqlx::query(

@@ -18,8 +18,8 @@ fn browser(app: &TestApp, cookie: &str) -> Person {
     Person { cookie: Some(cookie.to_owned()), ..Person::nobody(app) }
 }
 
-/// How many of these attempts to sign in were admitted, with a right password or not. Beside load, the password of an
-/// attempt that was admitted may wait too long for its turn to be compared: 503.
+/// How many of these attempts to sign in were admitted, whether their password was right or not. Under load, an
+/// admitted attempt may wait too long for its password to be compared: 503.
 async fn count_admitted(person: &Person, body: &Value, times: usize) -> usize {
     let replies = futures_util::future::join_all((0..times).map(|_| person.post("/session", body.clone()))).await;
     assert!(replies.iter().all(|reply| [200, 401, 429, 503].contains(&reply.status.as_u16())), "{replies:?}");
@@ -86,18 +86,18 @@ async fn a_device_cookie_adds_no_attempts_on_others_with_the_same_email() {
     let of_company = guess(json!({"companyId": app.company.id}));
     let of_installation = guess(json!({"admin": true}));
     // Eight of the account's ten attempts are left, after the administrator's sign-in and the attacker's.
-    let mut tried = 0;
+    let mut admitted = 0;
     for _ in 0..5 {
         let reply = browser(&app, &cookie).post("/session", of_attacker.clone()).await;
         cookie = device(&reply);
         // One after another: each guess that is admitted has to be compared for its entry in the audit log.
         for guess in [&of_company, &of_installation] {
             for _ in 0..3 {
-                tried += count_admitted(&browser(&app, &cookie), guess, 1).await;
+                admitted += count_admitted(&browser(&app, &cookie), guess, 1).await;
             }
         }
     }
-    assert_eq!(tried, 8);
+    assert_eq!(admitted, 8);
     // Without a company, only the password of the attacker's own account is compared: the response does not reveal
     // that this one is the victim's.
     let unnamed = json!({"email": "ana@example.com", "password": PASSWORD});
@@ -140,7 +140,7 @@ async fn a_person_with_two_memberships_switches_between_them_on_a_known_device()
 }
 
 #[actix_web::test]
-async fn a_forged_cookie_that_names_a_company_uses_nothing_of_it() {
+async fn a_forged_cookie_that_names_a_company_does_not_disturb_it() {
     let app = OwnApp::start().await;
     clock::stop();
     let ana = Person::user(&app, app.company.ana, "ana@example.com").await;
@@ -161,15 +161,15 @@ async fn a_forged_cookie_that_names_a_company_uses_nothing_of_it() {
             .enumerate()
             .map(|(number, stranger)| stranger.get(if number % 3 == 0 { "/session" } else { "/contacts" })),
     );
-    let neighbour = async {
+    let own_requests = async {
         until_blocked(1, &mut held, &app.db).await;
         // Some forged cookies are looked up; the company's own requests are served as usual meanwhile.
         for _ in 0..30 {
             app.api.get("/tags").await.data(200);
         }
-        held.rollback().await.expect("an end");
+        held.rollback().await.expect("a rollback");
     };
-    let (replies, ()) = futures_util::future::join(flood, neighbour).await;
+    let (replies, ()) = futures_util::future::join(flood, own_requests).await;
     assert!(replies.iter().all(|reply| [401, 503].contains(&reply.status.as_u16())), "{:?}", replies[0]);
     // The address has used up its look-ups of a minute: further forged cookies are refused without one.
     sqlx::query("alter table person_sessions rename to hidden").execute(&app.db).await.expect("a change");
@@ -191,10 +191,10 @@ async fn a_session_of_an_earlier_release_is_accepted_and_an_ended_one_looked_up_
     clock::stop();
     let ana = Person::user(&app, app.company.ana, "ana@example.com").await;
     let own = ana.cookie.clone().expect("a cookie");
-    let before = browser(&app, own.split('~').next().expect("a text"));
-    before.get("/account").await.data(200);
+    let earlier = browser(&app, own.split('~').next().expect("a text"));
+    earlier.get("/account").await.data(200);
     assert_eq!(ana.delete("/session").await.status, 204);
-    for person in [&ana, &before] {
+    for person in [&ana, &earlier] {
         person.get("/account").await.error(401, "ERR_API_UNAUTHORIZED");
     }
     sqlx::query("alter table person_sessions rename to hidden").execute(&app.db).await.expect("a change");
@@ -208,7 +208,7 @@ async fn a_session_of_an_earlier_release_is_accepted_and_an_ended_one_looked_up_
 #[actix_web::test]
 async fn the_password_alone_ends_no_session_of_its_owner() {
     let app = OwnApp::start().await;
-    // No code becomes too old, and no request is restored, while the clock stands still.
+    // No code becomes too old, and no allowance returns, while the clock stands still.
     clock::stop();
     let mut ana = Person::user(&app, app.company.ana, "ana@example.com").await;
     let begun = ana.post("/account/second-factor", json!({"password": PASSWORD})).await;
@@ -228,7 +228,7 @@ async fn the_password_alone_ends_no_session_of_its_owner() {
         assert_eq!(half_open.sign_in("ana@example.com", json!({})).await.data(200)["state"], "secondFactor");
     }
     ana.get("/account").await.data(200);
-    // Requests of a half-open session do not count for the person's open ones.
+    // Requests of a half-open session do not count against the person's open ones.
     let mut refused = 0;
     for _ in 0..700 {
         refused += usize::from(half_open.get("/account").await.status == 429);

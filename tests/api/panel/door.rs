@@ -78,7 +78,7 @@ fn gzip(plain: &[u8]) -> Vec<u8> {
 }
 
 #[actix_web::test]
-async fn a_body_that_needs_no_session_has_at_most_16_kib_also_decompressed() {
+async fn a_body_that_needs_no_session_has_at_most_16_kib_even_decompressed() {
     let app = OwnApp::start().await;
     let anonymous = Person::nobody(&app);
     let is_sign_in_path = |path: &str| path.starts_with("/session") || path.starts_with("/links");
@@ -89,7 +89,7 @@ async fn a_body_that_needs_no_session_has_at_most_16_kib_also_decompressed() {
         }
         assert_eq!(operation.body_bytes_max, Some(UNAUTHENTICATED_BYTES_MAX), "{path}");
         tried += 1;
-        // This one has a body, but no effect, without a session.
+        // Without a session, this operation is refused.
         if requires_session(&operation) {
             continue;
         }
@@ -135,7 +135,7 @@ async fn another_websites_page_changes_nothing() {
             Reply::of(request).await.error(403, "ERR_API_FORBIDDEN_ORIGIN");
         }
     }
-    // A form of another page, in the types that a browser sends without asking first.
+    // A form of another page, in the types that a browser sends without a preflight request.
     for kind in ["text/plain", "application/x-www-form-urlencoded", "multipart/form-data; boundary=x"] {
         let request = admin.request_from_any_page(Method::POST, "/tags").header("content-type", kind);
         let request = request.header("sec-fetch-site", "cross-site").body(r#"{"name": "x"}"#);
@@ -145,7 +145,7 @@ async fn another_websites_page_changes_nothing() {
     let read = admin.request_from_any_page(Method::GET, "/tags").header("sec-fetch-site", "cross-site");
     Reply::of(read).await.error(403, "ERR_API_FORBIDDEN_ORIGIN");
     assert_eq!(count().await, before);
-    // A browser that sends no more than the origin.
+    // A browser that sends only the origin is served.
     let address = app.address;
     let own = admin.request_from_any_page(Method::POST, "/tags").header("origin", format!("http://{address}"));
     Reply::of(own.json(&json!({"name": "x"}))).await.data(201);
@@ -155,7 +155,7 @@ async fn another_websites_page_changes_nothing() {
     app.stop().await;
 }
 
-/// A person whose profile permits what a test sets.
+/// A person whose profile has the permissions that a test sets.
 struct Permitted<'a> {
     app: &'a TestApp,
     profile: ProfileId,
@@ -185,11 +185,11 @@ impl<'a> Permitted<'a> {
     }
 }
 
-/// Each module is tried with the operations of one of so many parts: a company's rate limit allows no more in a minute.
+/// Each module is tried with one of this many parts of the operations: a company's rate limit allows no more a minute.
 const PARTS: usize = 4;
 
 #[actix_web::test]
-async fn a_profile_permits_module_by_method_and_nothing_else() {
+async fn a_profile_permits_methods_of_modules_and_nothing_else() {
     let app = OwnApp::start().await;
     let operations = operations();
     let of_modules = || operations.iter().filter(|(operation, ..)| operation.access == Access::Company);
@@ -269,7 +269,7 @@ async fn a_persons_rate_is_limited_whatever_the_companys_rate_is() {
         }
         reply.data(200);
     }
-    let refused = refused.expect("a request too many");
+    let refused = refused.expect("a refused request");
     refused.error(429, "ERR_API_RATE_LIMITED");
     assert!(refused.headers.contains_key("retry-after"));
     // The company's own rate is untouched.
@@ -316,7 +316,7 @@ async fn the_people_of_a_company_share_a_limit_and_answers_name_the_limit_used_u
     let app = OwnApp::start_with(TestOptions { rate_per_minute: 30, ..Default::default() }).await;
     let third = json!({"name": "Cleo", "email": "cleo@example.com"});
     let third = app.api.post("/users", third).await.data(201)["id"].as_i64().expect("an id").into();
-    let (_, neighbour) = app.another_company().await;
+    let (_, other_api) = app.another_company().await;
     let people = [
         Person::user(&app, app.company.ana, "ana@example.com").await,
         Person::user(&app, app.company.ben, "ben@example.com").await,
@@ -346,7 +346,7 @@ async fn the_people_of_a_company_share_a_limit_and_answers_name_the_limit_used_u
     );
     // The tokens of the company, and other companies, have allowances of their own.
     app.api.get("/contacts").await.data(200);
-    neighbour.get("/contacts").await.data(200);
+    other_api.get("/contacts").await.data(200);
     app.stop().await;
 }
 

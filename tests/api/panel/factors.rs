@@ -56,24 +56,27 @@ async fn a_second_factor_is_required_and_no_code_is_accepted_twice() {
     assert!(stored.contains("v1.") && !stored.contains(&secret) && !stored.contains(&recovery[0]), "{stored}");
 
     // The password alone opens nothing.
-    let mut half = Person::nobody(&app);
-    let reply = half.sign_in("ana@example.com", json!({})).await;
+    let mut half_open = Person::nobody(&app);
+    let reply = half_open.sign_in("ana@example.com", json!({})).await;
     assert_eq!((&reply.data(200)["state"], &reply.data(200)["person"]), (&json!("secondFactor"), &Value::Null));
-    assert_eq!(half.get("/session").await.data(200)["state"], "secondFactor");
+    assert_eq!(half_open.get("/session").await.data(200)["state"], "secondFactor");
     for path in ["/contacts", "/account", "/account/sessions", "/account/second-factor"] {
-        half.get(path).await.error(403, "ERR_API_SECOND_FACTOR");
+        half_open.get(path).await.error(403, "ERR_API_SECOND_FACTOR");
     }
-    half.post("/account/second-factor/confirm", confirm(code(&secret, 0))).await.error(403, "ERR_API_SECOND_FACTOR");
+    half_open
+        .post("/account/second-factor/confirm", confirm(code(&secret, 0)))
+        .await
+        .error(403, "ERR_API_SECOND_FACTOR");
     let used_code = code(&secret, 0);
-    let before = half.cookie.clone();
-    half.post("/session/second-factor", json!({"code": "000000"})).await.error(401, "ERR_API_SIGN_IN");
-    let opened = half.post("/session/second-factor", json!({"code": used_code})).await;
+    let before = half_open.cookie.clone();
+    half_open.post("/session/second-factor", json!({"code": "000000"})).await.error(401, "ERR_API_SIGN_IN");
+    let opened = half_open.post("/session/second-factor", json!({"code": used_code})).await;
     assert_eq!(opened.data(200)["state"], "open");
-    half.keep(&opened);
+    half_open.keep_cookie(&opened);
     // The session has another key: a copy of the earlier cookie is worthless.
-    assert_ne!(half.cookie, before);
-    half.get("/account").await.data(200);
-    let stolen = Person { cookie: before, ..half.clone() };
+    assert_ne!(half_open.cookie, before);
+    half_open.get("/account").await.data(200);
+    let stolen = Person { cookie: before, ..half_open.clone() };
     stolen.get("/session").await.error(401, "ERR_API_UNAUTHORIZED");
 
     // The code is used up: a person who has read it over her shoulder cannot sign in with it.
@@ -88,7 +91,7 @@ async fn a_second_factor_is_required_and_no_code_is_accepted_twice() {
     again.sign_in("ana@example.com", json!({})).await.data(200);
     again.post("/session/second-factor", json!({"recoveryCode": recovery[0]})).await.error(401, "ERR_API_SIGN_IN");
     assert_eq!(ana.get("/account").await.data(200)["recoveryCodesLeft"], json!(9));
-    // An open session is not opened once more.
+    // An open session cannot be opened again.
     ana.post("/session/second-factor", json!({"recoveryCode": recovery[1]})).await.error(401, "ERR_API_SIGN_IN");
 
     let renewed = ana.post("/account/second-factor/recovery-codes", begin(PASSWORD)).await;
@@ -150,13 +153,10 @@ async fn administrators_of_the_installation_may_be_required_to_have_a_second_fac
     let app = OwnApp::start_with(options).await;
     let hash = hotline_persistence::password::Password::parse(PASSWORD.to_owned()).expect("a password").hash();
     let hash = hash.expect("a hash");
-    hotline_persistence::tables::admins::insert(&app.db, "root@example.com", &hash).await.expect("one");
+    hotline_persistence::tables::admins::insert(&app.db, "root@example.com", &hash).await.expect("an administrator");
     let mut root = Person::nobody(&app);
-    let signed = root.sign_in("root@example.com", json!({})).await;
-    assert_eq!(
-        (&signed.data(200)["state"], &signed.data(200)["secondFactorRequired"]),
-        (&json!("enrol"), &json!(true))
-    );
+    let reply = root.sign_in("root@example.com", json!({})).await;
+    assert_eq!((&reply.data(200)["state"], &reply.data(200)["secondFactorRequired"]), (&json!("enrol"), &json!(true)));
     let root_in_company = root.in_company(app.company.id);
     for (person, path) in [(&root, "/companies"), (&root, "/installation/figures"), (&root_in_company, "/contacts")] {
         person.get(path).await.error(403, "ERR_API_SECOND_FACTOR");
@@ -186,7 +186,7 @@ async fn stored_factor(app: &TestApp, user: UserId) -> Option<String> {
 }
 
 #[actix_web::test]
-async fn changes_of_a_second_factor_under_way_do_not_undo_an_administrators_reset() {
+async fn changes_to_a_second_factor_under_way_do_not_undo_an_administrators_reset() {
     let app = OwnApp::start().await;
     let carl = app.api.post("/users", json!({"name": "Carl", "email": "carl@example.com"})).await;
     let carl = UserId::new(id(carl.data(201)));
@@ -195,21 +195,21 @@ async fn changes_of_a_second_factor_under_way_do_not_undo_an_administrators_rese
         (app.company.ben, "ben@example.com", "/account/second-factor/recovery-codes", true),
         (carl, "carl@example.com", "/account/second-factor/remove", true),
     ] {
-        let signed = Person::user(&app, user, email).await;
+        let signed_in = Person::user(&app, user, email).await;
         if has_factor {
-            enrol(&signed).await;
+            enrol(&signed_in).await;
         }
         let before = stored_factor(&app, user).await;
         let person = PersonId::User(app.company.id, user);
         // The change compares the password before the reset is committed, and is saved after it.
         let mut reset = app.db.begin().await.expect("a transaction");
         people::set_password(&mut reset, person, "of the reset").await.expect("a password");
-        people::shut_out(&mut reset, person).await.expect("an end");
+        people::shut_out(&mut reset, person).await.expect("ended sessions");
         let meanwhile = async {
             until_blocked(1, &mut reset, &app.db).await;
             reset.commit().await.expect("a reset");
         };
-        let change = signed.post(path, json!({"password": PASSWORD}));
+        let change = signed_in.post(path, json!({"password": PASSWORD}));
         let (changed, ()) = futures_util::future::join(change, meanwhile).await;
         changed.error(401, "ERR_API_UNAUTHORIZED");
         assert_eq!(stored_factor(&app, user).await, before, "{path}");

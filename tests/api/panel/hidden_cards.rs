@@ -1,4 +1,4 @@
-//! Webhooks and refusals reveal nothing of cards that a person does not see.
+//! Webhooks and refusals reveal nothing about cards that a person does not see.
 
 use std::time::Duration;
 
@@ -27,7 +27,7 @@ async fn seller_ana(app: &TestApp) -> Person {
 }
 
 #[actix_web::test]
-async fn a_seller_makes_and_changes_no_webhook_with_card_events() {
+async fn a_seller_cannot_create_or_change_a_webhook_with_card_events() {
     let app = OwnApp::start().await;
     let receiver = Receiver::start().await;
     let url = receiver.url();
@@ -69,7 +69,7 @@ async fn a_seller_makes_and_changes_no_webhook_with_card_events() {
                 ana.post(&format!("{path}/{verb}"), body).await.error(403, "ERR_API_FORBIDDEN_SCOPE");
             }
         }
-        // A webhook without events of cards is hers to make.
+        // She may create a webhook without events of cards.
         let own = id(ana.post("/webhooks", json!({"url": url, "types": ["contact.created"]})).await.data(201));
         ana.put(&format!("/webhooks/{own}"), json!({"url": url, "types": ["contact.updated"]})).await.data(200);
         ana.post(&format!("/webhooks/{own}/replay"), json!({"after": 0})).await.data(202);
@@ -78,7 +78,7 @@ async fn a_seller_makes_and_changes_no_webhook_with_card_events() {
     app.stop().await;
 }
 
-/// A webhook sends events of cards by the rights that its creator has at the delivery, not at the creation.
+/// Whether a webhook sends events of cards depends on its creator's rights at the delivery, not at the creation.
 #[actix_web::test]
 async fn a_webhook_sends_no_card_once_its_creator_may_not_see_every_card() {
     // No delivery is repeated because its endpoint was slow to answer.
@@ -135,18 +135,19 @@ async fn a_webhook_sends_no_card_once_its_creator_may_not_see_every_card() {
     })
     .await;
     for delivery in failed_deliveries().await {
-        let attempt = delivery["attempts"].as_array().and_then(|attempts| attempts.last()).cloned().expect("one");
+        let attempt =
+            delivery["attempts"].as_array().and_then(|attempts| attempts.last()).cloned().expect("an attempt");
         assert_eq!(attempt["error"], "the webhook's creator may not see every card", "{delivery}");
         assert!(attempt["status"].is_null(), "{delivery}");
     }
     // A replay checks the right again, also for cards whose events were sent while she had it.
-    let before = receiver.received().iter().filter(|one| one.event()["type"] == "card.created").count();
+    let before = receiver.received().iter().filter(|request| request.event()["type"] == "card.created").count();
     app.api.post(&format!("{path}/replay"), json!({"after": 0})).await.data(202);
     eventually("all events of cards are withheld", || async {
         failed_deliveries().await.len() == withheld.len() + changes.len()
     })
     .await;
-    let count = receiver.received().iter().filter(|one| one.event()["type"] == "card.created").count();
+    let count = receiver.received().iter().filter(|request| request.event()["type"] == "card.created").count();
     assert_eq!(count, before);
     assert!(withheld.iter().all(|card| count_received("card.created", *card) == 0));
     let shown = app.api.get(&path).await;
@@ -180,10 +181,10 @@ async fn deliveries_of_hidden_cards_are_not_listed() {
     })
     .await;
     for query in ["", "?status=delivered", "?createdFrom=2020-01-01T00:00:00Z"] {
-        let seen = ana.get(&format!("{path}{query}")).await;
-        let seen = kinds(seen.data(200).as_array().expect("a list"));
-        assert!(seen.contains(&"contact.created".to_owned()), "{query}: {seen:?}");
-        assert!(!seen.iter().any(|kind| kind.starts_with("card.")), "{query}: {seen:?}");
+        let listed = ana.get(&format!("{path}{query}")).await;
+        let listed = kinds(listed.data(200).as_array().expect("a list"));
+        assert!(listed.contains(&"contact.created".to_owned()), "{query}: {listed:?}");
+        assert!(!listed.iter().any(|kind| kind.starts_with("card.")), "{query}: {listed:?}");
     }
     app.stop().await;
 }
@@ -200,7 +201,7 @@ async fn a_refusal_counts_no_hidden_card() {
     let (first, done) = (id(&lists[0]), id(lists.last().expect("a list")));
     let field = json!({"name": "Roof", "application": "card", "type": "select", "options": ["flat", "steep"]});
     let field = app.api.post("/custom-fields", field).await.data(201).clone();
-    let card = async |user: Value| {
+    let create_cards = async |user: Value| {
         let values = json!([{"key": field["key"], "value": "flat"}]);
         let card = json!({"boardId": board, "name": "x", "assignedToUserId": user, "customFields": values});
         let made = id(app.api.post("/crm/cards", card.clone()).await.data(201));
@@ -210,8 +211,8 @@ async fn a_refusal_counts_no_hidden_card() {
         app.api.post(&format!("/crm/cards/{won}/win"), json!({})).await.data(200);
         (made, won)
     };
-    card(json!(app.company.ben)).await;
-    card(Value::Null).await;
+    create_cards(json!(app.company.ben)).await;
+    create_cards(Value::Null).await;
     let field = format!("/custom-fields/{}", field["id"]);
     let refusals = async |person: &Person| -> Vec<Value> {
         let mut counted = Vec::new();
@@ -228,13 +229,13 @@ async fn a_refusal_counts_no_hidden_card() {
         counted
     };
     assert_eq!(refusals(&ana).await, vec![json!([]); 5], "a card that she does not see was counted");
-    card(json!(app.company.ana)).await;
+    create_cards(json!(app.company.ana)).await;
     let counts = |counts: [i64; 5]| counts.map(|count| json!([{"type": "card", "count": count}])).to_vec();
     assert_eq!(refusals(&ana).await, counts([2, 1, 1, 2, 2]));
     // An administrator sees all cards.
     let (admin, _) = Person::admin(&app, "other-root@example.com").await;
     assert_eq!(refusals(&admin.in_company(app.company.id)).await, counts([6, 3, 3, 6, 6]));
-    // A profile that sees all cards counts those of the boards that the person sees.
+    // With a profile that sees all cards, those on the boards that the person sees are counted.
     let elsewhere = json!({"name": "Sales", "crmBoardQueues": [{"queueId": app.company.sales}]});
     let elsewhere = id(app.api.post("/crm/boards", elsewhere).await.data(201));
     let values = json!([{"key": "roof", "value": "flat"}]);

@@ -1,4 +1,4 @@
-//! What an integration may not do: change a user who administers the company, or make a user one who does.
+//! What an integration may not do: change a user who administers the company, or make a user an administrator.
 
 use serde_json::{Value, json};
 
@@ -6,7 +6,7 @@ use crate::steps::id;
 use crate::support::{OwnApp, PASSWORD, Person, TestApp, until_blocked};
 
 /// A user's e-mail, password hash, state and profile, or `None` if there is no such user.
-async fn stored(app: &TestApp, user: i64) -> Option<(String, Option<String>, bool, i64)> {
+async fn stored_user(app: &TestApp, user: i64) -> Option<(String, Option<String>, bool, i64)> {
     sqlx::query_as("select email, password_hash, active, profile_id from users where company_id = $1 and id = $2")
         .bind(app.company.id)
         .bind(user)
@@ -16,23 +16,23 @@ async fn stored(app: &TestApp, user: i64) -> Option<(String, Option<String>, boo
 }
 
 #[actix_web::test]
-async fn a_token_changes_no_administrator_and_makes_no_user_one() {
+async fn a_token_cannot_change_an_administrator_or_make_a_user_one() {
     let app = OwnApp::start().await;
     let administrator = Person::give_profile(&app, app.company.ana, "Administrator").await;
     let ana = Person::user(&app, app.company.ana, "ana@example.com").await;
     let boss = ana.post("/profiles", json!({"name": "Boss", "permissions": {}, "administers": true})).await;
     let (boss, agent) = (id(boss.data(201)), agent_profile(&app).await);
-    let (anas, bens) = (app.company.ana.0, app.company.ben.0);
+    let (ana_id, ben_id) = (app.company.ana.0, app.company.ben.0);
     let check_refused = async |user: i64, body: Value| {
-        let before = stored(&app, user).await;
+        let before = stored_user(&app, user).await;
         let reply = app.api.put(&format!("/users/{user}"), body.clone()).await;
         reply.error(403, "ERR_API_FORBIDDEN_SCOPE");
-        assert_eq!(stored(&app, user).await, before, "{body}");
+        assert_eq!(stored_user(&app, user).await, before, "{body}");
     };
     // A user who administers, active and inactive.
     for active in [true, false] {
         let set_active = "update users set active = $2 where id = $1";
-        sqlx::query(set_active).bind(anas).bind(active).execute(&app.db).await.expect("a change");
+        sqlx::query(set_active).bind(ana_id).bind(active).execute(&app.db).await.expect("a change");
         for body in [
             json!({"password": "another battery"}),
             json!({"password": null}),
@@ -43,34 +43,34 @@ async fn a_token_changes_no_administrator_and_makes_no_user_one() {
             json!({"active": !active}),
             json!({"name": "Anna", "queueIds": [], "password": PASSWORD}),
         ] {
-            check_refused(anas, body).await;
+            check_refused(ana_id, body).await;
         }
-        app.api.delete(&format!("/users/{anas}")).await.error(403, "ERR_API_FORBIDDEN_SCOPE");
-        // Repeating a value is no change, and values that do not affect signing in may change.
+        app.api.delete(&format!("/users/{ana_id}")).await.error(403, "ERR_API_FORBIDDEN_SCOPE");
+        // Repeating a value is not a change, and values that do not affect signing in may change.
         let same = json!({"name": "Anna", "email": "ANA@example.com", "active": active, "profileId": administrator,
             "queueIds": [app.company.support]});
-        assert_eq!(app.api.put(&format!("/users/{anas}"), same).await.data(200)["name"], "Anna");
+        assert_eq!(app.api.put(&format!("/users/{ana_id}"), same).await.data(200)["name"], "Anna");
     }
-    sqlx::query("update users set active = true where id = $1").bind(anas).execute(&app.db).await.expect("a change");
+    sqlx::query("update users set active = true where id = $1").bind(ana_id).execute(&app.db).await.expect("a change");
     // A user who does not administer gets no profile that does: alone, with a password, or as a new user.
     for profile in [administrator, boss] {
-        check_refused(bens, json!({"profileId": profile})).await;
-        check_refused(bens, json!({"profileId": profile, "password": "another battery"})).await;
+        check_refused(ben_id, json!({"profileId": profile})).await;
+        check_refused(ben_id, json!({"profileId": profile, "password": "another battery"})).await;
         let new = json!({"name": "x", "email": "x@example.com", "password": PASSWORD, "profileId": profile});
         app.api.post("/users", new).await.error(403, "ERR_API_FORBIDDEN_SCOPE");
     }
     // A user without a profile gets the agent's, even when that administers.
     ana.put(&format!("/profiles/{agent}"), json!({"administers": true})).await.data(200);
     app.api.post("/users", json!({"name": "x", "email": "x@example.com"})).await.error(403, "ERR_API_FORBIDDEN_SCOPE");
-    check_refused(bens, json!({"password": "another battery"})).await;
+    check_refused(ben_id, json!({"password": "another battery"})).await;
     ana.put(&format!("/profiles/{agent}"), json!({"administers": false})).await.data(200);
     // Other users are changed as before.
     app.api
-        .put(&format!("/users/{bens}"), json!({"password": "another battery", "email": "b@example.com"}))
+        .put(&format!("/users/{ben_id}"), json!({"password": "another battery", "email": "b@example.com"}))
         .await
         .data(200);
-    app.api.put(&format!("/users/{bens}"), json!({"active": false, "profileId": null})).await.data(200);
-    assert_eq!(app.api.delete(&format!("/users/{bens}")).await.status, 204);
+    app.api.put(&format!("/users/{ben_id}"), json!({"active": false, "profileId": null})).await.data(200);
+    assert_eq!(app.api.delete(&format!("/users/{ben_id}")).await.status, 204);
     app.api.put("/users/987654321", json!({"password": PASSWORD})).await.error(404, "ERR_API_NOT_FOUND");
     // Every refusal is in the audit log.
     let log = ana.get("/audit-log?order=desc&perPage=100").await;
@@ -101,13 +101,13 @@ async fn a_user_who_becomes_an_administrator_during_a_tokens_change_is_not_chang
     .expect("a change");
     let finish = async {
         until_blocked(1, &mut promotion, &app.db).await;
-        promotion.commit().await.expect("an end");
+        promotion.commit().await.expect("a commit");
     };
     let path = format!("/users/{ben}");
     let change = app.api.put(&path, json!({"password": "another battery"}));
     let (reply, ()) = futures_util::future::join(change, finish).await;
     reply.error(403, "ERR_API_FORBIDDEN_SCOPE");
-    assert_eq!(stored(&app, ben.0).await.expect("a user").1, None);
+    assert_eq!(stored_user(&app, ben.0).await.expect("a user").1, None);
     app.stop().await;
 }
 
@@ -124,7 +124,7 @@ async fn weak_passwords_and_malformed_e_mail_addresses_are_refused() {
     }
     let made = app.api.post("/users", new("dora@example.com", PASSWORD)).await;
     let path = format!("/users/{}", id(made.data(201)));
-    // The password is checked against the values that a change leaves as well.
+    // The password is also checked against the values that a change leaves as they are.
     assert_eq!(app.api.put(&path, json!({"password": "dora@example.com"})).await.invalid_fields(), ["password"]);
     assert_eq!(app.api.put(&path, json!({"password": "lima-dora-77"})).await.invalid_fields(), ["password"]);
     let both = json!({"password": "marie@example.org", "email": "marie@example.org"});

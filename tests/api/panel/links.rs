@@ -45,13 +45,13 @@ async fn a_link_is_valid_once_and_until_it_expires() {
     Person::nobody(&app).sign_in("ana@example.com", json!({})).await.error(401, "ERR_API_SIGN_IN");
     Person::nobody(&app).sign_in("ana@example.com", json!({"password": "another battery"})).await.data(200);
 
-    let (late, _) = links::make(db, person, LinkKind::Invitation).await.expect("a link");
+    let (expired, _) = links::make(db, person, LinkKind::Invitation).await.expect("a link");
     sqlx::query("update person_links set expires_at = now() - interval '1 second'")
         .execute(db)
         .await
         .expect("a change");
     for (path, body) in
-        [("/links/read", json!({"token": late})), ("/links/use", json!({"token": late, "password": PASSWORD}))]
+        [("/links/read", json!({"token": expired})), ("/links/use", json!({"token": expired, "password": PASSWORD}))]
     {
         anonymous.post(path, body).await.error(403, "ERR_API_LINK_EXPIRED");
     }

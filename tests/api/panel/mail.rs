@@ -20,7 +20,7 @@ const SEND_TIME_MAX: Duration = Duration::from_secs(3600);
 /// Timeout of a letter where the relay hangs.
 const SHORT_TIME_MAX: Duration = Duration::from_millis(700);
 
-/// Options with the service's own timeout.
+/// Options with the service's default timeout.
 fn mail_options(relay: &Relay) -> MailOptions {
     let url = format!("smtp://{}", relay.address);
     let from = "Acme <desk@acme.example>".parse().expect("a sender");
@@ -44,7 +44,7 @@ fn tokens(letter: &str) -> Vec<&str> {
 }
 
 #[actix_web::test]
-async fn invitations_are_mailed_and_their_links_are_answered_if_the_relay_refuses() {
+async fn invitations_are_mailed_and_their_links_are_returned_if_the_relay_refuses() {
     let relay = Relay::start().await;
     let app = start_with_mail(&relay, SEND_TIME_MAX).await;
     let (admin, _) = Person::admin(&app, "root@example.com").await;
@@ -84,9 +84,9 @@ async fn invitations_are_mailed_and_their_links_are_answered_if_the_relay_refuse
     assert_eq!(asked.data(200)["sentTo"], "carla@example.com");
     assert!(relay.emails()[1].contains("voc=C3=AA n=C3=A3o esperava"), "{}", relay.emails()[1]);
 
-    // When the relay refuses, the link is answered, to be passed on.
+    // When the relay refuses, the response has the link, to be passed on.
     relay.set_manner(Manner::Refuses);
-    assert_link_is_answered(&app, &admin, carla).await;
+    assert_link_is_returned(&app, &admin, carla).await;
     let figures = admin.get("/installation/figures").await;
     let figures = figures.data(200)["figures"].as_array().expect("figures").clone();
     let mails = figures.iter().find(|figure| figure["name"] == "hotline_mails_total").expect("letters");
@@ -98,8 +98,8 @@ async fn invitations_are_mailed_and_their_links_are_answered_if_the_relay_refuse
     app.stop().await;
 }
 
-/// Asserts that an invitation that the relay does not accept is answered with its link, to be passed on by hand.
-async fn assert_link_is_answered(app: &TestApp, admin: &Person, user: i64) {
+/// Asserts that the response to an invitation that the relay does not accept has its link, to be passed on by hand.
+async fn assert_link_is_returned(app: &TestApp, admin: &Person, user: i64) {
     let link = admin.post(&format!("/users/{user}/invitation"), json!({})).await;
     let (url, token) = (link.data(200)["url"].as_str(), link.data(200)["token"].as_str().expect("a token"));
     assert_eq!(url, Some(format!("https://desk.example/panel/welcome#{token}").as_str()));
@@ -128,7 +128,7 @@ async fn an_address_that_looks_like_a_placeholder_is_shown_as_it_is() {
 }
 
 #[actix_web::test]
-async fn a_relay_that_hangs_delays_the_answer_by_the_timeout_and_the_link_is_answered() {
+async fn a_relay_that_hangs_delays_the_answer_by_the_timeout_and_the_link_is_returned() {
     let relay = Relay::start().await;
     let app = start_with_mail(&relay, SHORT_TIME_MAX).await;
     let (admin, _) = Person::admin(&app, "root@example.com").await;
@@ -137,10 +137,10 @@ async fn a_relay_that_hangs_delays_the_answer_by_the_timeout_and_the_link_is_ans
     let (admin, carla) = (admin.in_company(app.company.id), id(made.data(201)));
     let default_time_max = mail_options(&relay).send_time_max;
     let mut took = Duration::MAX;
-    // Beside load, an answer may come much later; that one of these comes before the service's own timeout is enough.
+    // Under load, an answer may come much later; it is enough that one of these comes before the default timeout.
     for _ in 0..10 {
         let began = Instant::now();
-        assert_link_is_answered(&app, &admin, carla).await;
+        assert_link_is_returned(&app, &admin, carla).await;
         took = began.elapsed();
         assert!(took >= SHORT_TIME_MAX, "{took:?}");
         if took < default_time_max {
@@ -178,7 +178,7 @@ async fn a_forgotten_password_is_reset_by_mail_and_the_answer_reveals_no_account
     eventually("the letters have come", || async { relay.emails().len() == 2 }).await;
     assert_eq!(anonymous.post("/links/forgotten", json!({"email": "x"})).await.invalid_fields(), ["email"]);
 
-    // A letter for each membership, with its link and its words alone.
+    // Each membership gets a letter that has only its own link and words.
     let letters = relay.emails();
     let [of_acme, of_other] = ["Acme", "Other"].map(|name| {
         let own = |letter: &&String| letter.contains(&format!("Choose a new password for {name} within one hour:"));
@@ -191,7 +191,7 @@ async fn a_forgotten_password_is_reset_by_mail_and_the_answer_reveals_no_account
     let signed = Person::nobody(&app).sign_in("ana@example.com", json!({"password": "another battery"})).await;
     assert_eq!(signed.data(200)["company"]["name"], "Other");
 
-    // An administrator of the installation; and a user who has not used an invitation gets another one.
+    // An administrator of the installation gets a letter too; a user who has not used an invitation gets another one.
     Person::admin(&app, "root@example.com").await;
     ask("root@example.com").await;
     eventually("the letter has come", || async { relay.emails().len() == 3 }).await;
@@ -221,7 +221,7 @@ async fn a_forgotten_password_is_reset_by_mail_and_the_answer_reveals_no_account
 }
 
 #[actix_web::test]
-async fn without_a_relay_nobody_is_offered_mail() {
+async fn without_a_relay_no_reset_by_mail_is_offered() {
     let app = OwnApp::start().await;
     let anonymous = Person::nobody(&app);
     assert_eq!(anonymous.get("/session/options").await.data(200), &json!({"resetsByMail": false}));
@@ -230,12 +230,12 @@ async fn without_a_relay_nobody_is_offered_mail() {
 }
 
 #[actix_web::test]
-async fn strangers_use_up_only_a_part_of_a_companys_letters() {
+async fn strangers_use_up_only_a_part_of_a_companys_letter_limit() {
     let relay = Relay::start().await;
     let app = start_with_mail(&relay, SEND_TIME_MAX).await;
     clock::stop();
     let (admin, _) = Person::admin(&app, "root@example.com").await;
-    let own = admin.in_company(app.company.id);
+    let admin_in_company = admin.in_company(app.company.id);
     let (other, other_api) = app.another_company().await;
     other_api.put(&format!("/users/{}", other.ben), json!({"email": "ben@other.example"})).await.data(200);
     let mut staff = Vec::new();
@@ -243,7 +243,7 @@ async fn strangers_use_up_only_a_part_of_a_companys_letters() {
         let user = json!({"name": "Carla", "email": format!("carla{number}@example.com")});
         staff.push(id(app.api.post("/users", user).await.data(201)));
     }
-    // From three addresses, because each may ask only so often in a minute.
+    // From three addresses, because the requests of each are limited per minute.
     for number in 0..60 {
         let address = ["127.0.0.1", "127.0.0.2", "127.0.0.3"][number % 3];
         let stranger = Person { api: app.api.calling_from(address), ..Person::nobody(&app) };
@@ -258,15 +258,15 @@ async fn strangers_use_up_only_a_part_of_a_companys_letters() {
     };
     eventually("another company's letter has come", || async { count_letters_to("ben@other.example") == 1 }).await;
     eventually("the letters that strangers may request have come", || async { count_letters_to("carla") == 20 }).await;
-    // Each process counts by itself; the administrator has what is left of fifty.
+    // The administrator has what is left of this process's fifty.
     for (index, user) in staff.iter().take(31).enumerate() {
-        let link = own.post(&format!("/users/{user}/invitation"), json!({})).await;
+        let link = admin_in_company.post(&format!("/users/{user}/invitation"), json!({})).await;
         assert_eq!(link.data(200)["sentTo"].is_string(), index < 30, "{index}: {}", link.body);
     }
     assert_eq!(count_letters_to("carla"), 50);
     // After the hour, both may send again.
     clock::advance(Duration::from_secs(3601));
-    let link = own.post(&format!("/users/{}/invitation", staff[0]), json!({})).await;
+    let link = admin_in_company.post(&format!("/users/{}/invitation", staff[0]), json!({})).await;
     assert_eq!(link.data(200)["sentTo"], "carla0@example.com");
     let age_links = "update person_links set created_at = now() - interval '6 minutes'";
     sqlx::query(age_links).execute(&app.db).await.expect("a change");
@@ -278,16 +278,16 @@ async fn strangers_use_up_only_a_part_of_a_companys_letters() {
 }
 
 #[actix_web::test]
-async fn a_companys_letters_are_limited_by_the_hour_and_contain_no_link_from_a_name() {
+async fn a_companys_letters_are_limited_per_hour_and_contain_no_link_from_a_name() {
     let relay = Relay::start().await;
     let app = start_with_mail(&relay, SEND_TIME_MAX).await;
     clock::stop();
     let (admin, _) = Person::admin(&app, "root@example.com").await;
-    let own = admin.in_company(app.company.id);
+    let admin_in_company = admin.in_company(app.company.id);
     let (other, other_api) = app.another_company().await;
     let evil = json!({"name": "Urgent: your account is closed, open https://evil.example/x now", "email": "victim@example.com"});
     let victim = id(app.api.post("/users", evil).await.data(201));
-    let invite = async || own.post(&format!("/users/{victim}/invitation"), json!({})).await;
+    let invite = async || admin_in_company.post(&format!("/users/{victim}/invitation"), json!({})).await;
     assert_eq!(invite().await.data(200)["sentTo"], "victim@example.com");
     let letter = relay.emails()[0].replace("=\n", "");
     assert!(!letter.contains("evil.example") && letter.contains("Urgent your account is closed"), "{letter}");
@@ -295,7 +295,7 @@ async fn a_companys_letters_are_limited_by_the_hour_and_contain_no_link_from_a_n
     for _ in 1..50 {
         assert_eq!(invite().await.data(200)["sentTo"], "victim@example.com");
     }
-    // Further links are passed on by hand, and requested ones are not sent; another company has its own letters.
+    // Further links are passed on by hand, and requested ones are not sent; another company has its own limit.
     let passed_on = invite().await;
     let token = passed_on.data(200)["token"].as_str().expect("a token").to_owned();
     assert_eq!((relay.emails().len(), &passed_on.body["data"]["sentTo"]), (50, &Value::Null));
@@ -313,11 +313,11 @@ async fn a_companys_letters_are_limited_by_the_hour_and_contain_no_link_from_a_n
     assert!(relay.emails()[50].contains("Choose a new password for Other within one hour"), "{}", relay.emails()[50]);
     // The link that was passed on stays valid.
     assert_eq!(anonymous.post("/links/read", json!({"token": token})).await.data(200)["kind"], "invitation");
-    // After the hour, letters are sent again; it is counted in whole seconds.
+    // After the hour, which is counted in whole seconds, letters are sent again.
     clock::advance(Duration::from_secs(3601));
     assert_eq!(invite().await.data(200)["sentTo"], "victim@example.com");
-    // A requested link that was sent is in the log, with its person.
-    let in_other = own.in_company(other.id);
+    // A requested link that was sent is in the audit log, with its person.
+    let in_other = admin_in_company.in_company(other.id);
     let recorded = async || {
         let log = in_other.get("/audit-log?action=requestReset").await;
         log.data(200).as_array().is_some_and(|entries| !entries.is_empty())
@@ -329,7 +329,7 @@ async fn a_companys_letters_are_limited_by_the_hour_and_contain_no_link_from_a_n
 }
 
 #[actix_web::test]
-async fn a_company_whose_link_cannot_be_created_delays_the_letters_of_no_other() {
+async fn a_company_whose_link_cannot_be_created_does_not_delay_another_companys_letters() {
     let relay = Relay::start().await;
     let app = start_with_mail(&relay, SEND_TIME_MAX).await;
     let (other, _) = app.another_company().await;
@@ -338,8 +338,8 @@ async fn a_company_whose_link_cannot_be_created_delays_the_letters_of_no_other()
     let ask = async |email: &str| {
         assert_eq!(anonymous.post("/links/forgotten", json!({"email": email})).await.status, 204);
     };
-    let has_letter = |place: &str| {
-        let line = format!("Choose a new password for {place} within one hour:");
+    let has_letter = |name: &str| {
+        let line = format!("Choose a new password for {name} within one hour:");
         relay.emails().iter().any(|letter| letter.contains(&line))
     };
     // The first membership's link is refused.
@@ -361,6 +361,6 @@ async fn a_company_whose_link_cannot_be_created_delays_the_letters_of_no_other()
     // Requests for other addresses do not wait.
     ask("root@example.com").await;
     eventually("another address's letter has come", || async { has_letter("Hotline") }).await;
-    link_lock.rollback().await.expect("an end");
+    link_lock.rollback().await.expect("a rollback");
     app.stop().await;
 }

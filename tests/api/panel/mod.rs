@@ -1,4 +1,4 @@
-//! People at the panel.
+//! The panel's API, which people use after signing in.
 
 mod account;
 mod administrators;
@@ -21,7 +21,7 @@ mod users;
 
 use crate::support::{Person, TestApp};
 
-/// A user of the test's company with its profile Administrator.
+/// Ana, signed in, with the company's profile Administrator.
 async fn administrator(app: &TestApp) -> Person {
     Person::give_profile(app, app.company.ana, "Administrator").await;
     Person::user(app, app.company.ana, "ana@example.com").await

@@ -56,7 +56,7 @@ async fn a_record_names_the_person_who_created_it() {
         app.api.get(&format!("/crm/boards/{}", board["id"])).await.data(200)["createdByUserId"],
         json!(company.ana)
     );
-    // A token is no user, and no caller can name another creator.
+    // A token is not a user, and no caller can name another creator.
     let by_token = app.api.post("/crm/boards", json!({"name": "Wind", "createdByUserId": company.ben})).await;
     assert_eq!(by_token.data(201)["createdByUserId"], Value::Null);
     let by_ana = ana.post("/crm/boards", json!({"name": "Water", "createdByUserId": company.ben})).await;

@@ -1,4 +1,4 @@
-//! Retries of people and integrations: no secret is stored for one, and no caller gets another's answer.
+//! Retries by people and integrations: no secret is stored for them, and no caller gets another's answer.
 
 use std::path::Path;
 
@@ -48,7 +48,7 @@ fn every_change_in_a_company_is_recorded_for_retries() {
 }
 
 #[actix_web::test]
-async fn a_retry_is_answered_the_record_and_null_in_place_of_its_secret() {
+async fn a_retry_is_answered_with_the_record_and_null_in_place_of_its_secret() {
     let app = OwnApp::start().await;
     Person::give_profile(&app, app.company.ana, "Administrator").await;
     let ana = Person::user(&app, app.company.ana, "ana@example.com").await;
@@ -60,17 +60,17 @@ async fn a_retry_is_answered_the_record_and_null_in_place_of_its_secret() {
         .await
         .data(201));
     let (webchat, ben) = (app.company.webchat, app.company.ben);
-    let hook = json!({"url": "https://127.0.0.1/y", "types": ["ticket.opened"]});
-    let permissions = json!({"name": "Shop", "permissions": {"tags": ["GET"]}});
+    let webhook_body = json!({"url": "https://127.0.0.1/y", "types": ["ticket.opened"]});
+    let token_body = json!({"name": "Shop", "permissions": {"tags": ["GET"]}});
     // The caller, the path, the body, and the names of the secrets in the answer.
     let cases: [(&str, &str, Value, &[&str]); 9] = [
-        ("panel", "/tokens", permissions.clone(), &["key"]),
-        ("panel", "/%74okens", permissions, &["key"]),
+        ("panel", "/tokens", token_body.clone(), &["key"]),
+        ("panel", "/%74okens", token_body, &["key"]),
         ("panel", &format!("/tokens/{token}/rotate"), json!({}), &["key"]),
         ("panel", &format!("/channels/{webchat}/identity-secret"), json!({}), &["identitySecret"]),
         ("panel", &format!("/users/{ben}/invitation"), json!({}), &["url", "token"]),
-        ("panel", "/webhooks", hook.clone(), &["secret"]),
-        ("api", "/webhooks", hook, &["secret"]),
+        ("panel", "/webhooks", webhook_body.clone(), &["secret"]),
+        ("api", "/webhooks", webhook_body, &["secret"]),
         ("api", &format!("/webhooks/{webhook}/rotate-secret"), json!({}), &["secret"]),
         ("api", "/webchat/sessions", json!({"channelId": webchat}), &["token"]),
     ];
@@ -89,8 +89,8 @@ async fn a_retry_is_answered_the_record_and_null_in_place_of_its_secret() {
         assert!(second.is_replay() && second.status == first.status, "{path}: {}", second.body);
         let mut expected = first.body.clone();
         for secret in *secrets {
-            let once = first.body["data"][*secret].as_str().unwrap_or_else(|| panic!("{path}: {}", first.body));
-            shown.push(once.to_owned());
+            let value = first.body["data"][*secret].as_str().unwrap_or_else(|| panic!("{path}: {}", first.body));
+            shown.push(value.to_owned());
             expected["data"][*secret] = Value::Null;
         }
         assert_eq!(second.body, expected, "{path}");
@@ -104,7 +104,7 @@ async fn a_retry_is_answered_the_record_and_null_in_place_of_its_secret() {
         assert_eq!(count_recorded(&app, &secret).await, 0, "{secret}");
         assert!(!is_on_disk(app.folder.path(), &secret), "{secret}");
     }
-    // Each took place once.
+    // Each request took effect only once.
     let tokens: i64 = sqlx::query_scalar("select count(*) from tokens where name = 'Shop'")
         .fetch_one(&app.db)
         .await
@@ -114,7 +114,7 @@ async fn a_retry_is_answered_the_record_and_null_in_place_of_its_secret() {
 }
 
 #[actix_web::test]
-async fn a_person_has_own_idempotency_keys_and_a_companys_tokens_share_theirs() {
+async fn each_person_has_their_own_idempotency_keys_and_a_companys_tokens_share_theirs() {
     let app = OwnApp::start().await;
     for user in [app.company.ana, app.company.ben] {
         Person::give_profile(&app, user, "Administrator").await;

@@ -34,7 +34,7 @@ async fn without_sees_all_cards_a_user_sees_only_their_own() {
     let board = ana.get(&format!("/crm/boards/{support}")).await;
     let stage = &board.data(200)["lists"][0];
     assert_eq!((&stage["countCards"], &stage["cards"].as_array().map(Vec::len)), (&json!(1), &Some(1)));
-    // Hidden cards and boards are answered as if they did not exist.
+    // Requests for hidden cards and boards are answered as if these did not exist.
     let stage_id = stage["id"].clone();
     for hidden in [bens, unassigned] {
         for (method, end) in [
@@ -84,7 +84,7 @@ async fn a_cursor_in_a_persons_cards_is_refused_to_others() {
         app.api.post("/contacts", json!({"name": "Maria"})).await.data(201);
     }
     // Requests the first page, and returns the path of the second.
-    let second_page = async |person: &Person, list: &str| {
+    let second_page_path = async |person: &Person, list: &str| {
         let first = person.get(&format!("{list}?perPage=1&cursor=")).await;
         first.data(200);
         let cursor = first.body["meta"]["nextCursor"].as_str().expect("a cursor").to_owned();
@@ -92,23 +92,23 @@ async fn a_cursor_in_a_persons_cards_is_refused_to_others() {
     };
     for list in ["/crm/cards".to_owned(), format!("/crm/boards/{board}/cards")] {
         for (person, others) in [(&ana, [&ben, &root]), (&ben, [&ana, &root]), (&root, [&ana, &ben])] {
-            let next = second_page(person, &list).await;
+            let next = second_page_path(person, &list).await;
             for other in others {
                 assert_eq!(other.get(&next).await.invalid_fields(), ["cursor"], "{list}");
             }
             assert_eq!(person.get(&next).await.data(200).as_array().map(Vec::len), Some(1), "{list}");
         }
     }
-    // A list that everyone sees alike has one cursor for all.
-    let next = second_page(&ana, "/contacts").await;
+    // A cursor of a list that is the same for everyone is valid for everyone.
+    let next = second_page_path(&ana, "/contacts").await;
     for person in [&ben, &root] {
         assert_eq!(person.get(&next).await.data(200).as_array().map(Vec::len), Some(1));
     }
     app.stop().await;
 }
 
-/// Gives Ana a profile by its name.
-async fn give(app: &TestApp, name: &str) {
+/// Gives Ana the profile with this name.
+async fn give_ana_profile(app: &TestApp, name: &str) {
     Person::give_profile(app, app.company.ana, name).await;
 }
 
@@ -131,7 +131,7 @@ async fn a_supervisor_sees_the_cards_of_visible_boards_and_an_administrator_sees
     };
     let (bens, unassigned) = (card(support, Some(company.ben.0)).await, card(free, None).await);
     let (hidden, own) = (card(sales, Some(company.ben.0)).await, card(sales, Some(company.ana.0)).await);
-    give(&app, "Supervisor").await;
+    give_ana_profile(&app, "Supervisor").await;
     let ana = Person::user(&app, company.ana, "ana@example.com").await;
     let ids = |reply: &Reply| -> Vec<i64> { reply.data(200).as_array().expect("a list").iter().map(id).collect() };
     assert_eq!(ids(&ana.get("/crm/boards").await), [support, free]);
@@ -169,7 +169,7 @@ async fn a_supervisor_sees_the_cards_of_visible_boards_and_an_administrator_sees
     ana.get("/events?types=contact.created,card.won").await.error(403, "ERR_API_FORBIDDEN_SCOPE");
     ana.get("/events/stream?types=card.won").await.error(403, "ERR_API_FORBIDDEN_SCOPE");
 
-    give(&app, "Administrator").await;
+    give_ana_profile(&app, "Administrator").await;
     assert_eq!(ids(&ana.get("/crm/boards").await), [support, sales, free]);
     assert_eq!(ids(&ana.get("/crm/cards").await), [bens, unassigned, hidden, own]);
     ana.get(&format!("/crm/cards/{hidden}")).await.data(200);
@@ -192,7 +192,7 @@ async fn figures_and_events_of_cards_require_seeing_all_cards() {
     let (admin, _) = Person::admin(&app, "root@example.com").await;
     let seller = json!({"name": "Seller", "permissions": {"crm": ["GET"], "reports": ["GET"], "events": ["GET"]}});
     admin.in_company(company.id).post("/profiles", seller).await.data(201);
-    give(&app, "Seller").await;
+    give_ana_profile(&app, "Seller").await;
     let queues = json!([{"queueId": company.support}]);
     let board = app.api.post("/crm/boards", json!({"name": "Support", "crmBoardQueues": queues})).await;
     let board = id(board.data(201));
@@ -211,10 +211,10 @@ async fn figures_and_events_of_cards_require_seeing_all_cards() {
     assert!(kinds.contains(&&json!("contact.created")), "{kinds:?}");
     assert!(!kinds.iter().any(|kind| kind.as_str().is_some_and(|kind| kind.starts_with("card."))), "{kinds:?}");
     // A stream that began while she saw all cards ends once she does not, and a new one contains no events of cards.
-    give(&app, "Administrator").await;
+    give_ana_profile(&app, "Administrator").await;
     let mut stream = ana.request(Method::GET, "/events/stream?after=0").send().await.expect("a stream");
     read_until(&mut stream, "card.created").await;
-    give(&app, "Seller").await;
+    give_ana_profile(&app, "Seller").await;
     app.api.post("/contacts", json!({"name": "Mario"})).await.data(201);
     while stream.chunk().await.expect("a chunk").is_some() {}
     let mut stream = ana.request(Method::GET, "/events/stream?after=0").send().await.expect("a stream");

@@ -72,9 +72,9 @@ async fn an_administrator_of_the_installation_works_in_the_company_they_name() {
     admin.in_company(hotline_persistence::CompanyId::new(999)).get("/contacts").await.error(404, "ERR_API_NOT_FOUND");
     let wrong = admin.request(Method::GET, "/contacts").header("hotline-company", "x");
     Reply::of(wrong).await.error(404, "ERR_API_NOT_FOUND");
-    let here = admin.in_company(app.company.id);
-    let tag = id(here.post("/tags", json!({"name": "VIP"})).await.data(201));
-    here.get(&format!("/tags/{tag}")).await.data(200);
+    let admin_in_company = admin.in_company(app.company.id);
+    let tag = id(admin_in_company.post("/tags", json!({"name": "VIP"})).await.data(201));
+    admin_in_company.get(&format!("/tags/{tag}")).await.data(200);
     admin.in_company(other.id).get(&format!("/tags/{tag}")).await.error(404, "ERR_API_NOT_FOUND");
     assert_eq!(listed(&app.api, "/tags").await.len(), 1);
     app.stop().await;

@@ -28,7 +28,7 @@ async fn a_user_and_an_administrator_sign_in_and_out() {
     });
     assert_eq!(reply.data(200), &expected);
     assert_eq!(ana.get("/session").await.data(200), &expected);
-    // Nothing of a cookie is in the database.
+    // The key in the cookie is not in the database.
     let key = ana.cookie.clone().expect("a cookie").replace("hotline_session=", "");
     let found: i64 =
         sqlx::query_scalar("select count(*) from person_sessions where strpos(person_sessions::text, $1) > 0")
@@ -60,7 +60,7 @@ async fn a_user_and_an_administrator_sign_in_and_out() {
 }
 
 #[actix_web::test]
-async fn behind_an_https_proxy_the_cookie_is_of_the_host_alone() {
+async fn behind_an_https_proxy_the_cookie_is_bound_to_the_host() {
     let options = crate::support::service::TestOptions {
         trusted_proxies: vec!["127.0.0.0/8".parse().expect("network")],
         ..Default::default()
@@ -73,9 +73,9 @@ async fn behind_an_https_proxy_the_cookie_is_of_the_host_alone() {
     let reply = crate::support::Reply::of(request).await;
     let line = reply.headers["set-cookie"].to_str().expect("a cookie").to_owned();
     assert!(line.starts_with("__Host-hotline=") && line.ends_with("; SameSite=Strict; Secure"), "{line}");
-    ana.keep(&reply);
-    let of_https = || ana.request(reqwest::Method::GET, "/session").header("x-forwarded-proto", "https");
-    crate::support::Reply::of(of_https()).await.data(200);
+    ana.keep_cookie(&reply);
+    let https_request = || ana.request(reqwest::Method::GET, "/session").header("x-forwarded-proto", "https");
+    crate::support::Reply::of(https_request()).await.data(200);
     ana.get("/session").await.error(401, "ERR_API_UNAUTHORIZED");
     ana.cookie = plain;
     let refused = ana.request(reqwest::Method::GET, "/session").header("x-forwarded-proto", "https");
@@ -84,7 +84,7 @@ async fn behind_an_https_proxy_the_cookie_is_of_the_host_alone() {
 }
 
 #[actix_web::test]
-async fn with_a_public_https_url_the_cookie_is_of_the_host_alone() {
+async fn with_a_public_https_url_the_cookie_is_bound_to_the_host() {
     let mut options = crate::support::service::TestOptions::default();
     options.media.public_url = Some("https://desk.example".to_owned());
     let app = OwnApp::start_with(options).await;
@@ -111,13 +111,13 @@ async fn every_failed_sign_in_gets_the_same_answer_and_is_delayed() {
     for (what, body) in [
         ("wrong", json!({"email": "ana@example.com", "password": "another battery"})),
         ("unknown", json!({"email": "nobody@example.com", "password": PASSWORD})),
-        ("off", json!({"email": "ben@example.com", "password": PASSWORD})),
+        ("deactivated", json!({"email": "ben@example.com", "password": PASSWORD})),
         ("without a password", json!({"email": "carl@example.com", "password": PASSWORD})),
         (
             "another company",
             json!({"email": "ana@example.com", "password": PASSWORD, "companyId": app.company.id.0 + 1}),
         ),
-        ("no administrator", json!({"email": "ana@example.com", "password": PASSWORD, "admin": true})),
+        ("not an administrator", json!({"email": "ana@example.com", "password": PASSWORD, "admin": true})),
     ] {
         let began = Instant::now();
         let reply = guest.post("/session", body).await;
@@ -137,13 +137,13 @@ async fn every_failed_sign_in_gets_the_same_answer_and_is_delayed() {
 }
 
 #[actix_web::test]
-async fn wrong_attempts_use_up_the_limit_also_for_a_person_who_knows_the_password() {
+async fn wrong_attempts_use_up_the_limit_even_for_a_person_who_knows_the_password() {
     let app = OwnApp::start().await;
     // No attempt is restored during the test.
     clock::stop();
     app.api.put(&format!("/users/{}", app.company.ana), json!({"password": PASSWORD})).await.data(200);
-    let signed = Person::nobody(&app).sign_in("ana@example.com", json!({})).await;
-    let cookies = signed.headers.get_all("set-cookie").iter().filter_map(|line| line.to_str().ok());
+    let signed_in = Person::nobody(&app).sign_in("ana@example.com", json!({})).await;
+    let cookies = signed_in.headers.get_all("set-cookie").iter().filter_map(|line| line.to_str().ok());
     let device = cookies.into_iter().find(|line| line.starts_with("hotline_device=")).expect("a device");
     assert!(device.ends_with("; Path=/panel/api/v1/session; Max-Age=34560000; HttpOnly; SameSite=Strict"), "{device}");
     let device = device.split(';').next().expect("a cookie").to_owned();
@@ -157,17 +157,17 @@ async fn wrong_attempts_use_up_the_limit_also_for_a_person_who_knows_the_passwor
         reply.error(429, "ERR_API_RATE_LIMITED");
         assert!(reply.headers["retry-after"].to_str().expect("seconds").parse::<u64>().is_ok_and(|wait| wait >= 1));
     }
-    // The others are compared; beside load, one may wait too long for its turn: 503.
+    // The passwords of the others are compared; under load, one may wait too long for its turn: 503.
     assert_eq!(replies.iter().filter(|reply| [401, 503].contains(&reply.status.as_u16())).count(), 20 - refused);
     // A device from which she has signed in is still served, with its own limit, and does not help with other accounts.
     let mut on_device = Person::nobody(&app);
     on_device.cookie = Some(device.clone());
     on_device.sign_in("ana@example.com", json!({})).await.data(200);
     let wrong = json!({"email": "ana@example.com", "password": "a wrong one"});
-    let device_of = |cookie: &str| Person { cookie: Some(cookie.to_owned()), ..guest.clone() };
-    let (hers, forged) = (device_of(&device), device_of(&device[..device.len() - 2]));
-    forged.post("/session", wrong.clone()).await.error(429, "ERR_API_RATE_LIMITED");
-    let tries = futures_util::future::join_all((0..20).map(|_| hers.post("/session", wrong.clone()))).await;
+    let person_with_cookie = |cookie: &str| Person { cookie: Some(cookie.to_owned()), ..guest.clone() };
+    let (known_device, forged_device) = (person_with_cookie(&device), person_with_cookie(&device[..device.len() - 2]));
+    forged_device.post("/session", wrong.clone()).await.error(429, "ERR_API_RATE_LIMITED");
+    let tries = futures_util::future::join_all((0..20).map(|_| known_device.post("/session", wrong.clone()))).await;
     let refused = tries.iter().filter(|reply| reply.status == 429).count();
     // One of its ten was used by signing in.
     assert_eq!(refused, 11);
@@ -216,7 +216,7 @@ async fn a_person_with_several_memberships_chooses_one_and_stays_in_it() {
 }
 
 #[actix_web::test]
-async fn a_session_ends_with_its_person_and_its_time() {
+async fn a_session_ends_when_it_expires_and_when_its_person_may_not_sign_in() {
     let app = OwnApp::start().await;
     let db = &app.db;
     let ana = Person::user(&app, app.company.ana, "ana@example.com").await;
@@ -234,7 +234,7 @@ async fn a_session_ends_with_its_person_and_its_time() {
     Person::nobody(&app).sign_in("ana@example.com", json!({})).await.data(200);
     let left: i64 = sqlx::query_scalar("select count(*) from person_sessions").fetch_one(db).await.expect("a count");
     assert_eq!(left, 2);
-    // A use is noted, to the minute.
+    // A use is recorded, to the minute.
     sqlx::query("update person_sessions set seen_at = now() - interval '2 hours'").execute(db).await.expect("a change");
     ana.get("/session").await.data(200);
     let seen = "select count(*) from person_sessions where seen_at > now() - interval '1 minute'";

@@ -14,11 +14,11 @@ async fn a_token_is_created_restricted_rotated_and_revoked() {
     let app = OwnApp::start().await;
     let (admin, _) = Person::admin(&app, "root@example.com").await;
     let admin = admin.in_company(app.company.id);
-    // Permissions by module and method; an expiry that may be left out; addresses that may be left out.
+    // Permissions are by module and method; the expiry and the addresses may be left out.
     let body = json!({"name": " Shop ", "permissions": {"contacts": ["GET", "POST"], "crm": []}});
     let made = admin.post("/tokens", body).await;
     let (token, key) = (made.data(201)["token"].clone(), made.data(201)["key"].as_str().expect("a key").to_owned());
-    // The form of a key, and its visible prefix; what is shown.
+    // The form of a key and its visible prefix, and what is shown of the token.
     assert!(key.starts_with("sk_live_") && key.len() == "sk_live_".len() + 32, "{key}");
     assert!(key["sk_live_".len()..].bytes().all(|byte| byte.is_ascii_alphanumeric()));
     assert_timestamp(&token["createdAt"]);
@@ -29,7 +29,7 @@ async fn a_token_is_created_restricted_rotated_and_revoked() {
             "lastUsedAt": null, "createdAt": token["createdAt"], "updatedAt": token["createdAt"]})
     );
     let path = format!("/tokens/{}", token["id"]);
-    // The key is shown once, and no idempotency key keeps it.
+    // The key is shown once: a retry with the same idempotency key gets `null` in its place.
     let create = || {
         admin
             .request(Method::POST, "/tokens")
@@ -41,7 +41,7 @@ async fn a_token_is_created_restricted_rotated_and_revoked() {
     for reply in [admin.get(&path).await, admin.get("/tokens").await] {
         assert!(!reply.body.to_string().contains(&key[16..]), "{}", reply.body);
     }
-    // The prefix is no secret: eight characters of the key, and no more.
+    // The prefix is not secret: eight characters of the key, and no more.
     let stored: i64 = sqlx::query_scalar(
         "select (select count(*) from tokens where strpos(tokens::text, $1) > 0)
              + (select count(*) from idempotency_keys where body ~ 'sk_live_[A-Za-z0-9]{9}')",
@@ -56,7 +56,7 @@ async fn a_token_is_created_restricted_rotated_and_revoked() {
     api.get("/contacts").await.data(200);
     api.delete("/contacts/1").await.error(403, "ERR_API_FORBIDDEN_SCOPE");
     api.get("/tickets").await.error(403, "ERR_API_FORBIDDEN_SCOPE");
-    // A token learns nothing of tokens, anywhere.
+    // No token can read tokens, anywhere.
     for path in ["/panel/api/v1/tokens", "/api/v1/tokens"] {
         let reply = Reply::of(app.api.anonymous(Method::GET, path).bearer_auth(&app.company.key)).await;
         assert!(reply.status == 401 || reply.status == 404, "{path}: {}", reply.status);
@@ -76,7 +76,7 @@ async fn a_token_is_created_restricted_rotated_and_revoked() {
     }
     let restricted = admin.put(&path, json!({"allowedIps": ["10.1.2.3/8", "192.0.2.7"]})).await;
     assert_eq!(restricted.data(200)["allowedIps"], json!(["10.0.0.0/8", "192.0.2.7"]));
-    // Whatever is wrong with a token is answered alike.
+    // The response is the same whatever is wrong with a token.
     let refused = api.get("/contacts").await;
     let forged = app.api.with_key(&format!("sk_live_{}", "x".repeat(32))).get("/contacts").await;
     assert_eq!((refused.error(401, "ERR_API_UNAUTHORIZED"), &refused.body), (&Value::Null, &forged.body));
@@ -86,7 +86,7 @@ async fn a_token_is_created_restricted_rotated_and_revoked() {
     api.get("/contacts").await.data(200);
     admin.put(&path, json!({"allowedIps": []})).await.data(200);
 
-    // It stops as soon as it expires.
+    // It stops working as soon as it expires.
     let past = json!({"expiresAt": Utc::now() - TimeDelta::seconds(1)});
     assert_eq!(admin.put(&path, past).await.invalid_fields(), ["expiresAt"]);
     let soon = json!({"expiresAt": Utc::now() + TimeDelta::hours(1)});
@@ -98,7 +98,7 @@ async fn a_token_is_created_restricted_rotated_and_revoked() {
     assert_eq!(admin.put(&path, json!({"expiresAt": null})).await.data(200)["status"], "active");
     api.get("/contacts").await.data(200);
 
-    // Rotation: another key, the same token; the key before is dead at once.
+    // Rotation: another key, the same token; the previous key stops working at once.
     let rotated = admin.post(&format!("{path}/rotate"), json!({})).await;
     let new = rotated.data(200)["key"].as_str().expect("a key").to_owned();
     assert_eq!(rotated.data(200)["token"]["permissions"], json!({"contacts": ["GET", "POST"]}));
@@ -136,33 +136,33 @@ async fn only_administrators_of_a_company_manage_its_tokens() {
     let app = OwnApp::start().await;
     let (other, _) = app.another_company().await;
     let (admin, _) = Person::admin(&app, "root@example.com").await;
-    let here = admin.in_company(app.company.id);
-    let made = here.post("/tokens", json!({"name": "Shop", "permissions": {"tags": ["GET"]}})).await;
+    let admin_in_company = admin.in_company(app.company.id);
+    let made = admin_in_company.post("/tokens", json!({"name": "Shop", "permissions": {"tags": ["GET"]}})).await;
     let path = format!("/tokens/{}", made.data(201)["token"]["id"]);
-    let there = admin.in_company(other.id);
+    let admin_in_other = admin.in_company(other.id);
     for (method, path) in [
         (Method::GET, path.clone()),
         (Method::PUT, path.clone()),
         (Method::POST, format!("{path}/rotate")),
         (Method::POST, format!("{path}/revoke")),
     ] {
-        Reply::of(there.request(method, &path).json(&json!({}))).await.error(404, "ERR_API_NOT_FOUND");
+        Reply::of(admin_in_other.request(method, &path).json(&json!({}))).await.error(404, "ERR_API_NOT_FOUND");
     }
-    assert_eq!(here.get(&path).await.data(200)["status"], "active");
-    assert_eq!(there.get("/tokens").await.data(200).as_array().map(Vec::len), Some(1));
-    // An agent and a supervisor are no administrators.
+    assert_eq!(admin_in_company.get(&path).await.data(200)["status"], "active");
+    assert_eq!(admin_in_other.get("/tokens").await.data(200).as_array().map(Vec::len), Some(1));
+    // A user whose profile does not administer is refused.
     let ana = Person::user(&app, app.company.ana, "ana@example.com").await;
     ana.get("/tokens").await.error(403, "ERR_API_FORBIDDEN_SCOPE");
     let fill = "insert into tokens (company_id, name, prefix, hash, permissions)
          select $1, 'x', 'sk_live_', sha256(n::text::bytea), '{}' from generate_series(1, 1000) n";
     sqlx::query(fill).bind(other.id).execute(&app.db).await.expect("tokens");
-    let many = there.post("/tokens", json!({"name": "x", "permissions": {"tags": ["GET"]}})).await;
-    assert_eq!(many.error(409, "ERR_API_CONFLICT")["reason"], "limit");
+    let refused = admin_in_other.post("/tokens", json!({"name": "x", "permissions": {"tags": ["GET"]}})).await;
+    assert_eq!(refused.error(409, "ERR_API_CONFLICT")["reason"], "limit");
     app.stop().await;
 }
 
 #[actix_web::test]
-async fn a_token_that_is_revoked_meanwhile_gets_no_new_key() {
+async fn a_token_that_is_revoked_during_a_rotation_gets_no_new_key() {
     let app = OwnApp::start().await;
     let (admin, _) = Person::admin(&app, "root@example.com").await;
     let admin = admin.in_company(app.company.id);
@@ -208,7 +208,7 @@ async fn two_creations_at_once_do_not_exceed_a_limit() {
         ),
         ("queues", "name", "'x' || n", "/queues", json!({"name": "x"})),
     ] {
-        // With those that the company has, one fewer than the limit.
+        // Together with its existing rows, the company has one fewer than the limit.
         let fill = format!(
             "insert into {table} (company_id, {columns}) select $1, {values}
              from generate_series(1, 999 - (select count(*) from {table} where company_id = $1)) n"
@@ -226,7 +226,7 @@ async fn two_creations_at_once_do_not_exceed_a_limit() {
         let [one, other] = names.map(|body| admin.post(path, body));
         let meanwhile = async {
             until_blocked(2, &mut blocker, &app.db).await;
-            blocker.rollback().await.expect("an end");
+            blocker.rollback().await.expect("a rollback");
         };
         let (one, other, ()) = futures_util::future::join3(one, other, meanwhile).await;
         let (made, refused) = if one.status == 201 { (one, other) } else { (other, one) };

@@ -1,4 +1,4 @@
-//! Changes of users' passwords, emails, activity and profiles: what each ends, and which ones are refused.
+//! Changes to users' passwords, emails, activity and profiles: which end sessions and links, and which are refused.
 
 use hotline_persistence::tables::people::PersonId;
 use hotline_persistence::tables::people::links::{self, LinkKind};
@@ -13,13 +13,13 @@ async fn profile(app: &TestApp, name: &str) -> i64 {
     id(profiles.iter().find(|profile| profile["name"] == name).expect("a profile"))
 }
 
-/// A person's link, which is valid at first.
-struct GivenLink<'a> {
+/// A link with which a person chooses a password, valid when it is created.
+struct PersonLink<'a> {
     app: &'a TestApp,
     token: String,
 }
 
-impl<'a> GivenLink<'a> {
+impl<'a> PersonLink<'a> {
     async fn create(app: &'a TestApp, person: PersonId) -> Self {
         let (token, _) = links::make(&app.db, person, LinkKind::Invitation).await.expect("a link");
         let link = Self { app, token };
@@ -40,7 +40,7 @@ async fn a_change_of_password_or_email_or_a_deactivation_ends_a_users_sessions_a
     let (ana, path) = (app.company.ana, format!("/users/{}", app.company.ana));
     let person = PersonId::User(app.company.id, ana);
     let ben = Person::user(&app, app.company.ben, "ben@example.com").await;
-    let bens_link = GivenLink::create(&app, PersonId::User(app.company.id, app.company.ben)).await;
+    let bens_link = PersonLink::create(&app, PersonId::User(app.company.id, app.company.ben)).await;
     for (change, back) in [
         (json!({"password": "another battery"}), json!({"password": PASSWORD})),
         (json!({"email": "anna@example.com"}), json!({"email": "ana@example.com"})),
@@ -48,26 +48,26 @@ async fn a_change_of_password_or_email_or_a_deactivation_ends_a_users_sessions_a
         (json!({"password": null}), json!({"password": PASSWORD})),
     ] {
         for by_token in [true, false] {
-            let signed = Person::user(&app, ana, "ana@example.com").await;
-            let link = GivenLink::create(&app, person).await;
+            let signed_in = Person::user(&app, ana, "ana@example.com").await;
+            let link = PersonLink::create(&app, person).await;
             let changed = if by_token {
                 app.api.put(&path, change.clone()).await
             } else {
                 admin.put(&path, change.clone()).await
             };
             changed.data(200);
-            signed.get("/session").await.error(401, "ERR_API_UNAUTHORIZED");
+            signed_in.get("/session").await.error(401, "ERR_API_UNAUTHORIZED");
             app.api.put(&path, back.clone()).await.data(200);
-            signed.get("/session").await.error(401, "ERR_API_UNAUTHORIZED");
+            signed_in.get("/session").await.error(401, "ERR_API_UNAUTHORIZED");
             assert!(!link.is_valid().await, "{change}");
         }
     }
     // A change that does not affect signing in ends nothing, and other people's sessions and links are as they were.
-    let signed = Person::user(&app, ana, "ana@example.com").await;
-    let link = GivenLink::create(&app, person).await;
+    let signed_in = Person::user(&app, ana, "ana@example.com").await;
+    let link = PersonLink::create(&app, person).await;
     let same = json!({"name": "Anna", "email": "ANA@example.com", "active": true, "queueIds": [app.company.sales]});
     admin.put(&path, same).await.data(200);
-    signed.get("/session").await.data(200);
+    signed_in.get("/session").await.data(200);
     ben.get("/session").await.data(200);
     assert!(link.is_valid().await && bens_link.is_valid().await);
     app.stop().await;
@@ -77,12 +77,12 @@ async fn a_change_of_password_or_email_or_a_deactivation_ends_a_users_sessions_a
 async fn a_link_is_void_once_its_person_has_chosen_a_password_in_their_account() {
     let app = OwnApp::start().await;
     let ana = Person::user(&app, app.company.ana, "ana@example.com").await;
-    let link = GivenLink::create(&app, PersonId::User(app.company.id, app.company.ana)).await;
+    let link = PersonLink::create(&app, PersonId::User(app.company.id, app.company.ana)).await;
     let change = json!({"currentPassword": PASSWORD, "password": "another battery"});
     assert_eq!(ana.put("/account/password", change.clone()).await.status, 204);
     assert!(!link.is_valid().await);
     let (root, admin) = Person::admin(&app, "root@example.com").await;
-    let link = GivenLink::create(&app, PersonId::Admin(admin)).await;
+    let link = PersonLink::create(&app, PersonId::Admin(admin)).await;
     assert_eq!(root.put("/account/password", change).await.status, 204);
     assert!(!link.is_valid().await);
     app.stop().await;
@@ -104,13 +104,13 @@ async fn a_person_changes_their_own_password_email_and_activity_only_in_their_ac
     for end in ["invitation", "password-reset", "second-factor/remove"] {
         ana.post(&format!("{own}/{end}"), json!({})).await.error(403, "ERR_API_FORBIDDEN_SCOPE");
     }
-    // A person's own form may repeat the present values.
+    // A person's own form may repeat the current values.
     let form = json!({"name": "Anna", "email": "ana@example.com", "active": true, "profileId": administrator});
     assert_eq!(ana.put(&own, form).await.data(200)["name"], "Anna");
     ana.get("/session").await.data(200);
-    // An administrator may change them of others.
+    // An administrator may change those of others.
     ana.put(&bens, json!({"password": PASSWORD, "email": "benny@example.com", "active": false})).await.data(200);
-    // An administrator of the installation is no user of the company, whatever their id.
+    // An administrator of the installation is not a user of the company, whatever their id.
     let (root, _) = Person::admin(&app, "root@example.com").await;
     root.in_company(app.company.id).put(&own, json!({"password": PASSWORD})).await.data(200);
     ana.get("/session").await.error(401, "ERR_API_UNAUTHORIZED");
@@ -169,7 +169,7 @@ async fn of_two_administrators_who_remove_each_other_at_once_one_stays() {
     sqlx::query("select from profiles for update").execute(&mut *blocker).await.expect("a lock");
     let release = async {
         until_blocked(2, &mut blocker, &app.db).await;
-        blocker.rollback().await.expect("an end");
+        blocker.rollback().await.expect("a rollback");
     };
     let demote = json!({"profileId": agent});
     let (one, other, ()) =
@@ -193,13 +193,13 @@ async fn a_user_who_becomes_an_administrator_during_a_colleagues_change_is_not_c
     let (ana, ben) = (app.company.ana, app.company.ben);
     let (root, _) = Person::admin(&app, "root@example.com").await;
     let root = root.in_company(app.company.id);
-    let leader = json!({"name": "Leader", "permissions": {"users": ["GET", "PUT", "DELETE"]}});
-    let leader = id(root.post("/profiles", leader).await.data(201));
-    let small = id(root.post("/profiles", json!({"name": "Small", "permissions": {}})).await.data(201));
-    root.put(&format!("/users/{ana}"), json!({"profileId": leader})).await.data(200);
-    let leading = Person::user(&app, ana, "ana@example.com").await;
+    let leader_profile = json!({"name": "Leader", "permissions": {"users": ["GET", "PUT", "DELETE"]}});
+    let leader_profile = id(root.post("/profiles", leader_profile).await.data(201));
+    let small_profile = id(root.post("/profiles", json!({"name": "Small", "permissions": {}})).await.data(201));
+    root.put(&format!("/users/{ana}"), json!({"profileId": leader_profile})).await.data(200);
+    let leader = Person::user(&app, ana, "ana@example.com").await;
     let path = format!("/users/{ben}");
-    let before = root.put(&path, json!({"profileId": small})).await.data(200).clone();
+    let before = root.put(&path, json!({"profileId": small_profile})).await.data(200).clone();
     for is_deletion in [false, true] {
         // The request is admitted before the user has more rights than its caller.
         let mut blocker = app.db.begin().await.expect("a transaction");
@@ -209,17 +209,17 @@ async fn a_user_who_becomes_an_administrator_during_a_colleagues_change_is_not_c
         let promote = sqlx::query(promote).bind(app.company.id).bind(ben);
         promote.execute(&mut *blocker).await.expect("a change");
         let change = async {
-            if is_deletion { leading.delete(&path).await } else { leading.put(&path, json!({"active": false})).await }
+            if is_deletion { leader.delete(&path).await } else { leader.put(&path, json!({"active": false})).await }
         };
         let finish = async {
             until_blocked(1, &mut blocker, &app.db).await;
-            blocker.commit().await.expect("an end");
+            blocker.commit().await.expect("a commit");
         };
         let (reply, ()) = futures_util::future::join(change, finish).await;
         reply.error(403, "ERR_API_FORBIDDEN_SCOPE");
         let shown = root.get(&path).await.data(200).clone();
         assert_eq!((&shown["active"], &shown["profile"]["name"]), (&json!(true), &json!("Administrator")));
-        assert_eq!(root.put(&path, json!({"profileId": small})).await.data(200)["profile"], before["profile"]);
+        assert_eq!(root.put(&path, json!({"profileId": small_profile})).await.data(200)["profile"], before["profile"]);
     }
     app.stop().await;
 }
@@ -229,15 +229,15 @@ async fn a_sign_in_during_a_change_of_password_email_or_activity_is_refused() {
     let app = OwnApp::start().await;
     app.api.put(&format!("/users/{}", app.company.ana), json!({"password": PASSWORD})).await.data(200);
     for change in ["password_hash = null", "email = 'anna@example.com'", "active = false"] {
-        let undo = sqlx::query_scalar::<_, Option<String>>("select password_hash from users where id = $1");
-        let hash = undo.bind(app.company.ana).fetch_one(&app.db).await.expect("a hash");
+        let query = sqlx::query_scalar::<_, Option<String>>("select password_hash from users where id = $1");
+        let hash = query.bind(app.company.ana).fetch_one(&app.db).await.expect("a hash");
         let mut blocker = app.db.begin().await.expect("a transaction");
         let statement = format!("update users set {change} where id = $1");
         let statement = sqlx::query(sqlx::AssertSqlSafe(statement)).bind(app.company.ana);
         statement.execute(&mut *blocker).await.expect("a change");
         let finish = async {
             until_blocked(1, &mut blocker, &app.db).await;
-            blocker.commit().await.expect("an end");
+            blocker.commit().await.expect("a commit");
         };
         let mut ana = Person::nobody(&app);
         let (reply, ()) = futures_util::future::join(ana.sign_in("ana@example.com", json!({})), finish).await;

@@ -16,7 +16,7 @@ use crate::support::provider::hooks::text;
 use crate::support::{OwnApp, Provider, TestApp, eventually};
 
 fn time(value: &Value) -> DateTime<Utc> {
-    value.as_str().and_then(|text| text.parse().ok()).unwrap_or_else(|| panic!("{value} is no time"))
+    value.as_str().and_then(|text| text.parse().ok()).unwrap_or_else(|| panic!("{value} is not a time"))
 }
 
 /// The time of a ticket's first response, how many tickets wait for an agent, and the average first response time of
@@ -46,7 +46,7 @@ async fn until_message_is(app: &TestApp, message: i64, status: &str) -> Value {
 }
 
 #[actix_web::test]
-async fn a_message_counts_once_the_provider_has_it_and_a_failed_one_never_does() {
+async fn a_message_counts_as_soon_as_the_provider_has_it_and_a_failed_one_never_does() {
     let app = TestApp::shared().await;
     let provider = Provider::start().await;
     let setup = Setup { provider_url: Some(&provider.url), ..Setup::default() };
@@ -78,7 +78,7 @@ async fn a_message_counts_once_the_provider_has_it_and_a_failed_one_never_does()
 }
 
 #[actix_web::test]
-async fn a_greeting_and_a_campaign_are_no_answer() {
+async fn a_greeting_or_a_campaign_is_not_an_answer() {
     let app = TestApp::shared().await;
     let api = &app.api;
     let webchat = app.company.webchat;
@@ -106,7 +106,7 @@ async fn a_greeting_and_a_campaign_are_no_answer() {
 }
 
 #[actix_web::test]
-async fn a_reopened_ticket_is_answered_as_of_its_reopening_everywhere() {
+async fn a_reopened_tickets_response_time_counts_from_its_reopening_everywhere() {
     let app = OwnApp::start().await;
     let api = &app.api;
     clock::stop();
@@ -127,7 +127,7 @@ async fn a_reopened_ticket_is_answered_as_of_its_reopening_everywhere() {
     let (first, _, average) = response_figures(&app, ticket).await;
     let opened = time(&api.get(&format!("/tickets/{ticket}")).await.data(200)["openedAt"]);
     assert_eq!((time(&first) - opened).num_milliseconds(), 3000);
-    assert_eq!(average, json!(4.0), "of five and three seconds");
+    assert_eq!(average, json!(4.0), "the average of five and three seconds");
     let mut db = app.db.acquire().await.expect("connection");
     assert!(reports::rebuild(&mut db, app.company.id).await.expect("rebuilt").is_none());
     drop(db);

@@ -17,7 +17,7 @@ use crate::steps::{id, restarted};
 use crate::support::{OwnApp, TestApp};
 use recount::{Period, Records};
 
-/// Random steps of one history.
+/// Random steps in one history.
 const STEPS: usize = 120;
 
 /// The company's ids that a step may name.
@@ -86,8 +86,8 @@ async fn make_random_calls(app: &TestApp, random: &mut impl Rng, sessions: &[Str
                 app.api.post(&format!("/tickets/{ticket}/notes"), json!({"body": body})).await;
             }
         }
-        // An answer counts for the place that its ticket has in the same millisecond: the next step must be in
-        // a later one.
+        // An answer counts for the queue and the user that its ticket has in the same millisecond, so the next step
+        // must be in a later one.
         let now = Utc::now();
         crate::support::eventually("the next millisecond has come", || async {
             Utc::now() > now + TimeDelta::milliseconds(1)
@@ -106,7 +106,7 @@ async fn rows(app: &TestApp, path: &str) -> Vec<Value> {
 }
 
 /// Compares every report of the period with the records.
-async fn check(app: &TestApp, records: &Records, period: Period) {
+async fn check_reports(app: &TestApp, records: &Records, period: Period) {
     let query = period.query();
     for group in ["day", "queue", "channel", "user"] {
         let shown = rows(app, &format!("/reports/tickets?{query}&groupBy={group}")).await;
@@ -137,7 +137,7 @@ fn quarter_hour_of(at: DateTime<Utc>) -> DateTime<Utc> {
 /// Compares the service desk with the records.
 async fn check_desk(app: &TestApp, records: &Records) {
     let (expected, since) = records.desk();
-    // In whole milliseconds, as the service has the time.
+    // In whole milliseconds, like all times of the service.
     let asked = clock::now();
     let mut shown = app.api.get("/dashboards/service").await.data(200).clone();
     let waited = shown["oldestWaitingSeconds"].take().as_i64();
@@ -170,9 +170,9 @@ async fn reports_equal_a_recount_of_the_records_live_after_a_restart_and_after_a
     check_desk(&app, &records).await;
     let to = quarter_hour_of(Utc::now()) + TimeDelta::minutes(15);
     let today = Period { from: to - TimeDelta::hours(3), to, zone: Tz::UTC };
-    check(&app, &records, today).await;
+    check_reports(&app, &records, today).await;
     assert!(rebuild(&app).await.is_none(), "the rebuild corrected figures that were counted live");
-    check(&app, &records, today).await;
+    check_reports(&app, &records, today).await;
 
     // Each conversation is moved back as a whole, by a random time.
     let app = restarted(app).await;
@@ -199,11 +199,11 @@ async fn reports_equal_a_recount_of_the_records_live_after_a_restart_and_after_a
     check_desk(&app, &records).await;
     check_desk(&app, &records).await;
     for zone in [Tz::America__Sao_Paulo, Tz::Asia__Kathmandu, Tz::Europe__Lisbon, Tz::UTC] {
-        check(&app, &records, Period { from: to - TimeDelta::days(45), to, zone }).await;
+        check_reports(&app, &records, Period { from: to - TimeDelta::days(45), to, zone }).await;
         for _ in 0..4 {
             let from = quarter_hour_of(to - TimeDelta::minutes(random.random_range(15..60 * 24 * 45)));
             let span = random.random_range(15..60 * 24 * 20);
-            check(
+            check_reports(
                 &app,
                 &records,
                 Period {

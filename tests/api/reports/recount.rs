@@ -40,7 +40,7 @@ impl Period {
 }
 
 fn time(value: &Value) -> DateTime<Utc> {
-    value.as_str().and_then(|text| text.parse().ok()).unwrap_or_else(|| panic!("{value} is no time"))
+    value.as_str().and_then(|text| text.parse().ok()).unwrap_or_else(|| panic!("{value} is not a time"))
 }
 
 /// A company's tickets with their events, its messages, and the names of its queues, users and channels by id.
@@ -57,9 +57,9 @@ type Assignment = (Option<i64>, Option<i64>);
 struct Occurrence {
     kind: &'static str,
     at: DateTime<Utc>,
-    /// Milliseconds since the last opening or reopening; of these themselves 0.
+    /// Milliseconds since the last opening or reopening; 0 for these themselves.
     elapsed_ms: i64,
-    place: Assignment,
+    assignment: Assignment,
     channel: i64,
 }
 
@@ -83,16 +83,16 @@ impl Records {
         let mut all = Vec::new();
         for (ticket, events) in &self.tickets {
             let channel = id(&ticket["channel"]);
-            let mut place: Assignment = (None, None);
-            let mut places: Vec<(DateTime<Utc>, Assignment)> = Vec::new();
+            let mut assignment: Assignment = (None, None);
+            let mut assignments: Vec<(DateTime<Utc>, Assignment)> = Vec::new();
             let mut opened_at: Option<DateTime<Utc>> = None;
             let mut openings = Vec::new();
             for event in events {
                 let at = time(&event["createdAt"]);
                 let event_type = event["type"].as_str().expect("type");
                 if ["opened", "transferred"].contains(&event_type) {
-                    place = (event["to"]["queue"]["id"].as_i64(), event["to"]["assignedTo"]["id"].as_i64());
-                    places.push((at, place));
+                    assignment = (event["to"]["queue"]["id"].as_i64(), event["to"]["assignedTo"]["id"].as_i64());
+                    assignments.push((at, assignment));
                 }
                 let (kind, elapsed_ms) = match event_type {
                     "opened" => ("opened", 0),
@@ -104,7 +104,7 @@ impl Records {
                     opened_at = Some(at);
                     openings.push(at);
                 }
-                all.push(Occurrence { kind, at, elapsed_ms, place, channel });
+                all.push(Occurrence { kind, at, elapsed_ms, assignment, channel });
             }
             let is_answer = |message: &&Value| {
                 message["ticketId"] == ticket["id"]
@@ -117,10 +117,11 @@ impl Records {
                 let next = openings.get(index + 1);
                 let is_of_opening = |at: &&DateTime<Utc>| *at >= opened && next.is_none_or(|next| *at < next);
                 if let Some(at) = answers.iter().find(is_of_opening).copied() {
-                    // A transfer that follows the answer has the same time, so only earlier places count.
-                    let place = places.iter().rev().find(|(since, _)| *since < at).expect("the opening is earlier").1;
+                    // A transfer that follows the answer has the same time, so only earlier assignments count.
+                    let assignment =
+                        assignments.iter().rev().find(|(since, _)| *since < at).expect("the opening is earlier").1;
                     let elapsed_ms = (at - *opened).num_milliseconds();
-                    all.push(Occurrence { kind: "answered", at, elapsed_ms, place, channel });
+                    all.push(Occurrence { kind: "answered", at, elapsed_ms, assignment, channel });
                 }
             }
         }
@@ -133,8 +134,8 @@ impl Records {
         for occurrence in self.occurrences().into_iter().filter(|occurrence| period.contains(occurrence.at)) {
             let key = match group_by {
                 "day" => Key::Day(period.day(occurrence.at)),
-                "queue" => occurrence.place.0.into(),
-                "user" => occurrence.place.1.into(),
+                "queue" => occurrence.assignment.0.into(),
+                "user" => occurrence.assignment.1.into(),
                 _ => Some(occurrence.channel).into(),
             };
             let sums = rows.entry(key).or_default().entry(occurrence.kind).or_default();
@@ -178,7 +179,7 @@ impl Records {
         })
     }
 
-    /// What the service desk shows of open tickets, and since when the longest waits.
+    /// What the service desk shows of open tickets, and since when the longest-waiting one has waited.
     pub fn desk(&self) -> (Value, Option<DateTime<Utc>>) {
         let open: Vec<_> = self.tickets.iter().filter(|(ticket, _)| ticket["status"] == "open").collect();
         let waiting: Vec<_> = open.iter().filter_map(|(ticket, events)| self.waiting_since(ticket, events)).collect();
@@ -199,9 +200,9 @@ impl Records {
             "waitingContact": open.len() - waiting.len(),
             "waitingAgent": waiting.len(),
             "queues": by("queue", &|id| {
-                let is_there = |ticket: &Value| ticket["queue"]["id"] == id;
-                let unassigned = count(&|ticket| is_there(ticket) && ticket["assignedTo"].is_null());
-                json!({"open": count(&is_there), "unassigned": unassigned})
+                let is_in_queue = |ticket: &Value| ticket["queue"]["id"] == id;
+                let unassigned = count(&|ticket| is_in_queue(ticket) && ticket["assignedTo"].is_null());
+                json!({"open": count(&is_in_queue), "unassigned": unassigned})
             }),
             "users": by("user", &|id| json!({"open": count(&|ticket| ticket["assignedTo"]["id"] == id)})),
         });
@@ -226,18 +227,18 @@ impl Records {
     pub fn wrapups(&self, period: Period, queue: Option<i64>) -> BTreeMap<i64, i64> {
         let mut counts = BTreeMap::new();
         for (_, events) in &self.tickets {
-            let mut place = None;
+            let mut queue_then = None;
             for (index, event) in events.iter().enumerate() {
                 if ["opened", "transferred"].contains(&event["type"].as_str().expect("type")) {
-                    place = event["to"]["queue"]["id"].as_i64();
+                    queue_then = event["to"]["queue"]["id"].as_i64();
                 }
                 if event["type"] != "closed" || !period.contains(time(&event["createdAt"])) {
                     continue;
                 }
                 let until = events[index..].iter().take_while(|event| event["type"] != "reopened");
                 let last_set = until.filter(|event| !event["to"]["wrapupType"].is_null()).last();
-                if let Some(kind) = last_set.filter(|_| queue.is_none_or(|queue| place == Some(queue))) {
-                    *counts.entry(id(&kind["to"]["wrapupType"])).or_default() += 1;
+                if let Some(setting) = last_set.filter(|_| queue.is_none_or(|queue| queue_then == Some(queue))) {
+                    *counts.entry(id(&setting["to"]["wrapupType"])).or_default() += 1;
                 }
             }
         }
@@ -276,7 +277,7 @@ impl Records {
     }
 }
 
-#[allow(clippy::cast_precision_loss)] // Some hours in milliseconds fit an `f64` exactly.
+#[allow(clippy::cast_precision_loss)] // A few hours in milliseconds fit an `f64` exactly.
 fn seconds(ms: i64, count: i64) -> f64 {
     (ms / count) as f64 / 1000.0
 }

@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 
 use super::rows;
 use crate::steps::{close, id, sent};
-use crate::support::{Reply, TestApp, eventually, within_one};
+use crate::support::{Reply, TestApp, ensure_time_left_in, eventually};
 
 /// Starts a visitor's session, and sends its first message. Returns the session and the ticket that this opens.
 async fn start_conversation(app: &TestApp, name: &str) -> (String, i64) {
@@ -25,13 +25,13 @@ fn ms_between(from: &Value, to: &Value) -> i64 {
     (time(to) - time(from)).num_milliseconds()
 }
 
-#[allow(clippy::cast_precision_loss)] // Of some seconds in milliseconds nothing is lost.
+#[allow(clippy::cast_precision_loss)] // A few seconds in milliseconds fit an `f64` exactly.
 fn seconds(ms: i64) -> Value {
     json!(ms as f64 / 1000.0)
 }
 
 #[actix_web::test]
-async fn the_first_response_of_each_opening_is_a_persons_message_and_no_automation() {
+async fn the_first_response_of_each_opening_is_a_persons_message_not_an_automatic_one() {
     let app = TestApp::shared().await;
     let support = app.company.support;
     app.api.put(&format!("/queues/{support}"), json!({"greeting": "Hello!"})).await.data(200);
@@ -72,7 +72,7 @@ async fn the_first_response_of_each_opening_is_a_persons_message_and_no_automati
 #[actix_web::test]
 async fn the_period_is_the_last_thirty_days_unless_another_is_asked_for() {
     let app = TestApp::shared().await;
-    within_one(TimeDelta::days(1)).await;
+    ensure_time_left_in(TimeDelta::days(1)).await;
     let today = Utc::now().date_naive();
     for report in ["tickets", "messages", "sales"] {
         let shown = rows(&app, &format!("/reports/{report}?timeZone=UTC")).await;
@@ -182,7 +182,7 @@ async fn a_report_is_csv_for_a_client_that_accepts_it() {
 #[actix_web::test]
 async fn the_service_desk_is_shown_as_it_is_now() {
     let app = TestApp::shared().await;
-    within_one(TimeDelta::days(1)).await;
+    ensure_time_left_in(TimeDelta::days(1)).await;
     let (ana, ben, support, sales) = (app.company.ana, app.company.ben, app.company.support, app.company.sales);
     let empty = json!({
         "openTickets": 0, "unassignedTickets": 0, "waitingContact": 0, "waitingAgent": 0, "oldestWaitingSeconds": null,
@@ -208,7 +208,7 @@ async fn the_service_desk_is_shown_as_it_is_now() {
     let first = &app.api.all(&format!("/tickets/{waiting}/messages")).await[0]["createdAt"];
     let answer = app.api.all(&format!("/tickets/{answered}/messages")).await;
     let answer_ms = ms_between(&answer[0]["createdAt"], &answer[1]["createdAt"]);
-    // In whole milliseconds, as the service has the time.
+    // In whole milliseconds, like all times of the service.
     let asked = clock::now();
     let reply = app.api.get("/dashboards/service").await;
     let mut shown = reply.data(200).clone();

@@ -1,4 +1,4 @@
-//! Sales, from cards: reports and the dashboard against a plain recomputation.
+//! Sales reports and the sales dashboard, compared with a plain recount of the cards.
 
 use std::collections::{BTreeMap, HashSet};
 
@@ -18,7 +18,7 @@ use crate::support::{TestApp, eventually};
 const CARDS: usize = 60;
 
 fn decimal(value: &Value) -> Decimal {
-    value.to_string().parse().unwrap_or_else(|_| panic!("{value} is no amount"))
+    value.to_string().parse().unwrap_or_else(|_| panic!("{value} is not an amount"))
 }
 
 fn time(value: &Value) -> Option<DateTime<Utc>> {
@@ -34,7 +34,7 @@ struct Sums {
     lost_value: Decimal,
 }
 
-/// The rows of the report, of one board or all.
+/// The figures of each row of the report, recounted from the cards of one board or all.
 fn recount(cards: &[Value], period: Period, board: Option<i64>, group_by: &str) -> BTreeMap<String, Sums> {
     let mut sums: BTreeMap<String, Sums> = BTreeMap::new();
     for card in cards.iter().filter(|card| board.is_none_or(|board| card["boardId"] == board)) {
@@ -95,19 +95,19 @@ async fn sales_equal_a_recount_of_the_cards_by_day_user_origin_and_product() {
     println!("seed {seed}");
     let mut random = rand::rngs::StdRng::seed_from_u64(seed);
     let app = TestApp::shared().await;
-    let new = async |path: &str, body: Value| id(app.api.post(path, body).await.data(201));
+    let create = async |path: &str, body: Value| id(app.api.post(path, body).await.data(201));
     let mut boards = Vec::new();
     for name in ["New customers", "Renewals"] {
-        boards.push(new("/crm/boards", json!({"name": name, "monthlyGoal": 1000.5})).await);
+        boards.push(create("/crm/boards", json!({"name": name, "monthlyGoal": 1000.5})).await);
     }
     let mut origins = vec![Value::Null];
     for name in ["Fair", "Website"] {
-        origins.push(json!(new("/crm/origins", json!({"name": name})).await));
+        origins.push(json!(create("/crm/origins", json!({"name": name})).await));
     }
     let mut products = Vec::new();
     for (name, price) in [("Seat", "19.99"), ("Set-up", "0.1"), ("Hour", "80.3333")] {
         let price: Value = serde_json::from_str(price).expect("a number");
-        products.push(new("/products", json!({"name": name, "price": price})).await);
+        products.push(create("/products", json!({"name": name, "price": price})).await);
     }
     let users = [json!(app.company.ana), json!(app.company.ben), Value::Null];
     for number in 0..CARDS {
@@ -126,7 +126,7 @@ async fn sales_equal_a_recount_of_the_cards_by_day_user_origin_and_product() {
             "boardId": boards.choose(&mut random), "name": format!("Card {number}"), "products": lines,
             "assignedToUserId": users.choose(&mut random), "originId": origins.choose(&mut random),
         });
-        let card = new("/crm/cards", card).await;
+        let card = create("/crm/cards", card).await;
         let end = match random.random_range(0..3) {
             0 => continue,
             1 => app.api.post(&format!("/crm/cards/{card}/win"), json!({})).await,
@@ -162,8 +162,8 @@ async fn sales_equal_a_recount_of_the_cards_by_day_user_origin_and_product() {
 async fn a_removed_user_keeps_their_sales_and_name() {
     let app = TestApp::shared().await;
     let api = &app.api;
-    let new = async |path: &str, body: Value| id(api.post(path, body).await.data(201));
-    let board = new("/crm/boards", json!({"name": "Sales"})).await;
+    let create = async |path: &str, body: Value| id(api.post(path, body).await.data(201));
+    let board = create("/crm/boards", json!({"name": "Sales"})).await;
     let ben = app.company.ben.0;
     let of_ben = async || {
         let shown = rows(&app, "/reports/sales?groupBy=user").await;
@@ -173,7 +173,7 @@ async fn a_removed_user_keeps_their_sales_and_name() {
     let mut cards = Vec::new();
     for _ in 0..4 {
         let card = json!({"boardId": board, "name": "Deal", "assignedToUserId": ben});
-        cards.push(new("/crm/cards", card).await);
+        cards.push(create("/crm/cards", card).await);
     }
     for card in &cards[..2] {
         api.post(&format!("/crm/cards/{card}/win"), json!({})).await.data(200);
@@ -183,7 +183,7 @@ async fn a_removed_user_keeps_their_sales_and_name() {
     let before = Some((name.clone(), json!(2), json!(1)));
     assert_eq!(of_ben().await, before);
     assert_eq!(api.delete(&format!("/users/{ben}")).await.status, 204);
-    // The same at once, and when no card refers to the user any more.
+    // The same holds at once, and once no card refers to the user any more.
     assert_eq!(of_ben().await, before);
     eventually("no card refers to the user", || async {
         let referring = "select count(*) from cards where company_id = $1 and assigned_user_id = $2";
@@ -215,7 +215,7 @@ async fn check_dashboard(app: &TestApp, boards: &[i64], cards: &[Value]) {
     let zone = "select time_zone from companies where id = $1";
     let zone: String = sqlx::query_scalar(zone).bind(app.company.id).fetch_one(&app.db).await.expect("the company");
     let zone = zone.parse::<Tz>().expect("a zone");
-    // If the month ends meanwhile, the check is repeated.
+    // If the day, and perhaps the month, ends meanwhile, the check is repeated.
     eventually("the dashboard is of one month", || async {
         let today = Utc::now().with_timezone(&zone).date_naive();
         let shown = app.api.get("/dashboards/sales").await.data(200).clone();

@@ -38,16 +38,16 @@ async fn all_reports(app: &TestApp, period: &str) -> Vec<Value> {
 #[actix_web::test]
 async fn figures_stay_as_they_were_counted_after_a_removal_and_a_rebuild() {
     let app = OwnApp::start_with(frequent_sweeps()).await;
-    // Every report is of the same days, also if the day ends meanwhile.
+    // All reports cover the same days, even if the day ends meanwhile.
     let period = period();
-    let (db, here) = (&app.db, (app.company.id, app.company.phone));
+    let (db, company_and_channel) = (&app.db, (app.company.id, app.company.phone));
     for number in 0..12 {
         let contact = app.contact(&format!("55119000000{number:02}")).await.0;
-        insert_closed(db, here, contact, FIRST_ID + number, 24 + 5 * number).await;
+        insert_closed(db, company_and_channel, contact, FIRST_ID + number, 24 + 5 * number).await;
     }
     let body = json!({"channelId": app.company.phone, "number": "5511911111111", "type": "text", "body": "hello"});
-    let today = sent(&app.api, body).await["ticketId"].as_i64().expect("ticket");
-    close(&app.api, today).await;
+    let todays_ticket = sent(&app.api, body).await["ticketId"].as_i64().expect("ticket");
+    close(&app.api, todays_ticket).await;
     assert!(!rebuild(&app).await.is_none(), "the rebuild did not count the inserted rows");
     assert!(rebuild(&app).await.is_none());
     let counted = all_reports(&app, &period).await;

@@ -1,4 +1,4 @@
-//! Conversations that were closed longer ago than their company keeps them are removed with everything of theirs.
+//! Conversations that were closed longer ago than their company keeps them are removed with all that belongs to them.
 
 mod figures;
 mod races;
@@ -16,7 +16,7 @@ use crate::support::{TestApp, eventually};
 /// Days the company of a test keeps its conversations.
 pub const DAYS: i32 = 30;
 
-/// Ids of conversations that are put into the tables begin here.
+/// Ids of conversations that are inserted into the tables begin here.
 pub const FIRST_ID: i64 = 10_000_000;
 
 /// Options of a service that often looks for conversations to remove.
@@ -25,7 +25,7 @@ pub fn frequent_sweeps() -> TestOptions {
     TestOptions { engine, ..TestOptions::default() }
 }
 
-/// Inserts a conversation that was closed so many days ago: two outbound messages, a note, and two events.
+/// Inserts a conversation that was closed this many days ago: two outbound messages, a note, and two events.
 pub async fn insert_closed(
     db: &PgPool,
     (company, channel): (CompanyId, ChannelId),
@@ -47,8 +47,8 @@ pub async fn insert_closed(
          select $1, $4 * 2 + k, $4, case k when 0 then 'opened' else 'closed' end, 'api', now() - $5 * interval '1 day'
          from generate_series(0, 1) k where $2 + $3 > 0",
     ] {
-        let done = sqlx::query(statement).bind(company).bind(channel).bind(contact).bind(ticket).bind(days);
-        done.execute(db).await.expect(statement);
+        let query = sqlx::query(statement).bind(company).bind(channel).bind(contact).bind(ticket).bind(days);
+        query.execute(db).await.expect(statement);
     }
     sqlx::query("select hotline_fill_zones($1)").bind(company).execute(db).await.expect("zones");
 }
@@ -69,7 +69,7 @@ pub async fn wait_for_removal(app: &TestApp, company: CompanyId) {
     .await;
 }
 
-/// How many rows there are of a ticket: of itself, messages and events.
+/// How many rows a ticket has: its own, and those of its messages and events.
 pub async fn rows(app: &TestApp, ticket: i64) -> (i64, i64, i64) {
     sqlx::query_as(
         "select (select count(*) from tickets where id = $1), (select count(*) from messages where ticket_id = $1),

@@ -1,4 +1,4 @@
-//! A request about a conversation during its deletion finds it completely or not at all.
+//! A request about a conversation during its deletion finds all of it or nothing.
 
 use std::time::Duration;
 
@@ -14,10 +14,11 @@ use crate::support::{OwnApp, Reply, TestApp, eventually};
 /// The minimum number of rounds. Each uses one conversation while it is removed.
 const ROUNDS: i64 = 48;
 
-/// A conversation is used at a random moment, at most `AROUND_US` microseconds from the estimated one at which as many
-/// conversations are removed as stay. Each round corrects the estimate by `LEARNED_US`.
-const AROUND_US: i64 = 12_000;
-const LEARNED_US: i64 = 1_000;
+/// A conversation is used at a random moment, at most this many microseconds from the estimated moment at which it is
+/// as likely to be removed as to stay.
+const OFFSET_US_MAX: i64 = 12_000;
+/// By how much each round corrects the estimate.
+const CORRECTION_US: i64 = 1_000;
 
 /// The rows of a whole conversation.
 const WHOLE: (i64, i64, i64) = (1, 3, 2);
@@ -42,9 +43,9 @@ async fn use_conversation(app: &TestApp, round: i64, contact: i64, ticket: i64) 
 #[actix_web::test]
 async fn a_request_during_a_removal_finds_the_conversation_whole_or_gone() {
     let app = OwnApp::start_with(frequent_sweeps()).await;
-    let (db, here) = (&app.db, (app.company.id, app.company.phone));
+    let (db, company_and_channel) = (&app.db, (app.company.id, app.company.phone));
     let (mut kept, mut removed) = (0, 0);
-    let mut after_us = AROUND_US;
+    let mut after_us = OFFSET_US_MAX;
     for round in 0.. {
         if round >= ROUNDS && kept > 0 && removed > 0 {
             break;
@@ -52,13 +53,13 @@ async fn a_request_during_a_removal_finds_the_conversation_whole_or_gone() {
         retentions::set(db, app.company.id, None).await.expect("the retention is set");
         let ticket = FIRST_ID + round;
         let contact = app.contact(&format!("551190000{round:04}")).await.0;
-        insert_closed(db, here, contact, ticket, 40).await;
+        insert_closed(db, company_and_channel, contact, ticket, 40).await;
         // Two of three tickets are in memory.
         if round % 3 > 0 {
             app.api.post(&format!("/tickets/{ticket}/read"), json!({})).await.data(200);
         }
         // The moment is random on purpose: at any moment of the removal one of the two outcomes must hold.
-        let moment_us = after_us + rand::random_range(-AROUND_US..=AROUND_US);
+        let moment_us = after_us + rand::random_range(-OFFSET_US_MAX..=OFFSET_US_MAX);
         let sleep = |us: i64| tokio::time::sleep(Duration::from_micros(us.max(0).unsigned_abs()));
         let use_it = async {
             sleep(moment_us).await;
@@ -76,7 +77,7 @@ async fn a_request_during_a_removal_finds_the_conversation_whole_or_gone() {
         let status = reply.status.as_u16();
         if found == (0, 0, 0) {
             removed += 1;
-            after_us -= LEARNED_US;
+            after_us -= CORRECTION_US;
             app.api.get(&format!("/tickets/{ticket}")).await.error(404, "ERR_API_NOT_FOUND");
             // The ticket was used before its removal, in a way that does not make it younger, or it was not found.
             assert!(
@@ -86,7 +87,7 @@ async fn a_request_during_a_removal_finds_the_conversation_whole_or_gone() {
             );
         } else {
             kept += 1;
-            after_us += LEARNED_US;
+            after_us += CORRECTION_US;
             assert!([200, 201, 202].contains(&status), "round {round}: {status} {}", reply.body);
             assert!(found.1 >= WHOLE.1 && found.2 >= WHOLE.2 && found.0 == 1, "round {round}: {found:?} is left");
             app.api.get(&format!("/tickets/{ticket}")).await.data(200);
@@ -107,12 +108,12 @@ async fn a_request_during_a_removal_finds_the_conversation_whole_or_gone() {
 #[actix_web::test]
 async fn a_removal_whose_outcome_is_unclear_leaves_nothing_half_done() {
     let app = OwnApp::start_with(frequent_sweeps()).await;
-    let (db, here) = (&app.db, (app.company.id, app.company.phone));
+    let (db, company_and_channel) = (&app.db, (app.company.id, app.company.phone));
     for (number, point) in (0..).zip(["retention_unclear", "retention_lost"]) {
         retentions::set(db, app.company.id, None).await.expect("the retention is set");
         let ticket = FIRST_ID + number;
         let contact = app.contact(&format!("551190000000{number}")).await.0;
-        insert_closed(db, here, contact, ticket, 40).await;
+        insert_closed(db, company_and_channel, contact, ticket, 40).await;
         app.api.post(&format!("/tickets/{ticket}/read"), json!({})).await.data(200);
         fail::cfg(point, "1*return").expect("failpoint");
         retentions::set(db, app.company.id, Some(DAYS)).await.expect("the retention is set");
@@ -139,7 +140,8 @@ async fn a_removal_that_waits_for_its_turn_holds_up_no_conversation() {
     }
     retentions::set(&app.db, id, Some(DAYS)).await.expect("the retention is set");
     let waits = || store.connections().waiting > 0;
-    // A removal that waits too long gives up, and is tried again later. A mark would refuse the read.
+    // A removal that waits too long gives up, and is tried again later. While it has marked the contact, the read would
+    // be refused.
     eventually("the ticket is marked as read while the removal waits", || async {
         eventually("the removal waits for its turn", || async { waits() }).await;
         app.api.post(&format!("/tickets/{FIRST_ID}/read"), json!({})).await.data(200);

@@ -13,7 +13,7 @@ use crate::steps::{close, id, listed, restarted, sent};
 use crate::support::service::TestOptions;
 use crate::support::{OwnApp, TestApp, eventually};
 
-/// Restarts the service, which flushes everything into the tables, and makes these tickets older by so many days there,
+/// Restarts the service, which flushes everything into the tables, and makes these tickets this many days older there,
 /// with their events and messages.
 async fn age_tickets(app: OwnApp, tickets: &[i64], days: i64) -> OwnApp {
     let app = restarted(app).await;
@@ -151,7 +151,7 @@ async fn a_queued_message_or_an_active_visitor_defers_the_removal() {
 
 #[actix_web::test]
 async fn old_events_are_removed_with_old_conversations() {
-    // Longer than the events are old: only the company's own rule removes them.
+    // The events are younger than this, so that only the company's own rule removes them.
     let events = EventOptions { retention_days: 366, ..EventOptions::default() };
     let app = OwnApp::start_with(TestOptions { events, ..frequent_sweeps() }).await;
     let (_, other_api) = app.another_company().await;

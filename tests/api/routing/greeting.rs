@@ -20,7 +20,7 @@ fn message(direction: &str, source: &str, body: &str) -> (String, String, String
 }
 
 #[actix_web::test]
-async fn a_visitor_is_greeted_once_a_ticket_after_their_first_message() {
+async fn a_visitor_is_greeted_once_per_ticket_after_their_first_message() {
     let app = start().await;
     let api = &app.api;
     let team = Team::of(api, "round_robin", ["Carla", "Dora"]).await;
@@ -35,7 +35,7 @@ async fn a_visitor_is_greeted_once_a_ticket_after_their_first_message() {
     let first = write_as_visitor(api, &session, "Hi").await;
     let expected = vec![message("inbound", "contact", "Hi"), greeting("Carla")];
     assert_eq!(dialogue(api, first).await, expected);
-    // What the visitor sees, in its order.
+    // What the visitor sees, in order.
     let seen = api.all(&format!("/webchat/sessions/{session}/messages")).await;
     assert_eq!(seen.len(), 2);
     assert_eq!((&seen[0]["body"], &seen[1]["body"]), (&json!("Hi"), &json!(expected[1].2)));
@@ -55,7 +55,7 @@ async fn a_visitor_is_greeted_once_a_ticket_after_their_first_message() {
 }
 
 #[actix_web::test]
-async fn a_contact_is_greeted_over_the_provider_once_a_ticket() {
+async fn a_contact_is_greeted_over_the_provider_once_per_ticket() {
     let app = start().await;
     let (api, provider) = (&app.api, Provider::start().await);
     let team = Team::of(api, "manual", ["Carla"]).await;
@@ -109,7 +109,7 @@ async fn nobody_is_greeted_in_a_ticket_the_company_opens_or_without_a_greeting()
     api.post("/messages", body).await.data(202);
     assert_eq!(dialogue(api, written).await.len(), 3);
 
-    // A greeting that is removed, and one of white space.
+    // A greeting that is removed, and one that is only white space.
     for (index, greeting) in [json!(null), json!(" \n ")].into_iter().enumerate() {
         let reply = api.put(&format!("/queues/{}", team.queue), json!({"greeting": greeting})).await;
         if reply.status == 422 {

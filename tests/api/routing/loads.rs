@@ -15,7 +15,7 @@ async fn transfer(api: &Api, ticket: i64, user: Value) {
 }
 
 /// One of the open tickets of an agent.
-async fn one_of(api: &Api, agent: i64) -> i64 {
+async fn open_ticket_of(api: &Api, agent: i64) -> i64 {
     ids(&api.all(&format!("/tickets?status=open&userId={agent}")).await)[0]
 }
 
@@ -44,18 +44,18 @@ async fn loads_are_counted_from_the_tables_and_follow_every_change() {
     assert_eq!(next_agents(&app, phone, numbers, 3).await, [eva, dora, eva]);
     assert_eq!(team.loads(&app.api).await, [3, 2, 2]);
 
-    transfer(&app.api, one_of(&app.api, carla).await, json!(eva)).await;
+    transfer(&app.api, open_ticket_of(&app.api, carla).await, json!(eva)).await;
     assert_eq!(next_agents(&app, phone, numbers, 2).await, [carla, dora], "2, 2, 3: equals take turns");
-    transfer(&app.api, one_of(&app.api, eva).await, Value::Null).await;
+    transfer(&app.api, open_ticket_of(&app.api, eva).await, Value::Null).await;
     assert_eq!(next_agents(&app, phone, numbers, 1).await, [eva], "the agent from whom a ticket was taken");
-    let closed = one_of(&app.api, dora).await;
+    let closed = open_ticket_of(&app.api, dora).await;
     close(&app.api, closed).await;
     assert_eq!(next_agents(&app, phone, numbers, 1).await, [dora], "the agent who closed a ticket");
     app.api.post(&format!("/tickets/{closed}/reopen"), json!({})).await.data(200);
     assert_eq!(next_agents(&app, phone, numbers, 3).await, [eva, carla, dora], "3, 4, 3: the reopened one counts");
     assert_eq!(team.loads(&app.api).await, [4, 5, 4]);
 
-    close(&app.api, one_of(&app.api, carla).await).await;
+    close(&app.api, open_ticket_of(&app.api, carla).await).await;
     deleted(&app.api, &format!("/users/{eva}")).await;
     let waiting = ids(&app.api.all("/tickets?status=open&unassigned=true").await);
     assert_eq!(waiting.len(), 5, "Eva's four tickets and the one taken from her do not all wait");
@@ -72,7 +72,7 @@ async fn loads_are_counted_from_the_tables_and_follow_every_change() {
 }
 
 #[actix_web::test]
-async fn equals_take_turns() {
+async fn equally_loaded_agents_take_turns() {
     let app = start().await;
     let team = Team::of(&app.api, "least_busy", ["Carla", "Dora", "Eva"]).await;
     let phone = channel(&app, &app.company, "One", ChannelType::Whatsapp, team.queue).await;
@@ -82,7 +82,7 @@ async fn equals_take_turns() {
         assert_eq!(next_agents(&app, phone, numbers, 3).await, [carla, dora, eva]);
     }
     // An agent who has just had a ticket does not get the next, though all loads are equal again: a ticket that is
-    // closed by the message that opens it is no load.
+    // closed by the message that opens it adds no load.
     let webchat = channel(&app, &app.company, "Shop", ChannelType::Webchat, team.queue).await;
     for expected in [carla, dora, eva] {
         let session = app.api.post("/webchat/sessions", json!({"channelId": webchat, "visitor": {}})).await;
@@ -98,17 +98,17 @@ async fn equals_take_turns() {
 }
 
 #[actix_web::test]
-async fn three_hundred_tickets_that_open_at_once_end_within_one_of_each_other() {
+async fn three_hundred_tickets_opened_at_once_leave_loads_within_one_of_each_other() {
     let app = start().await;
     let api = &app.api;
     let team = Team::of(api, "least_busy", ["Carla", "Dora", "Eva"]).await;
     let one = channel(&app, &app.company, "One", ChannelType::Whatsapp, team.queue).await;
     let two = channel(&app, &app.company, "Two", ChannelType::Whatsapp, team.queue).await;
     // Carla has twenty tickets at first.
-    let mut carlas = Vec::new();
+    let mut carlas_tickets = Vec::new();
     for index in 0..20 {
         let more = json!({"queueId": team.queue, "userId": team.agents[0]});
-        carlas.push(opened(&app, &number(1000 + index), more).await);
+        carlas_tickets.push(opened(&app, &number(1000 + index), more).await);
     }
     join_all((0..300).map(async |index| {
         let channel = if index % 2 == 0 { one } else { two };
@@ -120,7 +120,7 @@ async fn three_hundred_tickets_that_open_at_once_end_within_one_of_each_other() 
     assert_eq!(loads, [106, 107, 107]);
 
     // Carla's first tickets close, so she gets more of the next hundred.
-    join_all(carlas.iter().map(async |ticket| {
+    join_all(carlas_tickets.iter().map(async |ticket| {
         api.post_while_busy(&format!("/tickets/{ticket}/close"), &json!({})).await.data(200);
     }))
     .await;

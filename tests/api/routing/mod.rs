@@ -1,4 +1,4 @@
-//! The queue, the agent and the greeting of a new ticket, in whichever way it opens.
+//! The queue, the agent and the greeting of a new ticket, however it is opened.
 
 mod greeting;
 mod loads;
@@ -52,7 +52,7 @@ impl Team {
         let queue = created(api, "/queues", queue).await;
         let mut team = Self { queue, agents: Vec::new() };
         for name in names {
-            let agent = agent(api, name).await;
+            let agent = create_agent(api, name).await;
             team.add(api, agent).await;
             team.agents.push(agent);
         }
@@ -71,7 +71,7 @@ impl Team {
 
     /// How many open tickets each agent has, as the list's filter finds them.
     async fn loads(&self, api: &Api) -> Vec<usize> {
-        let held = self.agents.iter().map(async |agent| {
+        let counts = self.agents.iter().map(async |agent| {
             let held = api.all(&format!("/tickets?status=open&userId={agent}")).await;
             assert!(
                 held.iter().all(|ticket| ticket["assignedTo"]["id"] == *agent),
@@ -79,16 +79,16 @@ impl Team {
             );
             held.len()
         });
-        join_all(held).await
+        join_all(counts).await
     }
 }
 
-async fn agent(api: &Api, name: &str) -> i64 {
+async fn create_agent(api: &Api, name: &str) -> i64 {
     let email = format!("{}@example.com", name.to_lowercase());
     created(api, "/users", json!({"name": name, "email": email})).await
 }
 
-/// A channel whose tickets go to a queue, once the service knows it.
+/// Creates a channel whose tickets go to a queue, and waits until the service knows it.
 async fn channel(app: &TestApp, company: &Company, name: &str, kind: ChannelType, queue: i64) -> i64 {
     let id = seed::channel(&app.db, company.id, name, kind, Some(QueueId::new(queue))).await;
     refresh(&app.api, company).await;
@@ -142,7 +142,7 @@ async fn holder(api: &Api, id: i64) -> Option<i64> {
     ticket(api, id).await["assignedTo"]["id"].as_i64()
 }
 
-/// The queue and the agent in the event that a ticket was opened.
+/// The queue and the agent in a ticket's `opened` event.
 async fn opening(api: &Api, ticket: i64) -> Value {
     let events = api.all(&format!("/tickets/{ticket}/events")).await;
     let opened: Vec<_> = events.into_iter().filter(|event| event["type"] == "opened").collect();

@@ -13,7 +13,7 @@ use crate::support::provider::Answer;
 use crate::support::{Provider, eventually};
 
 #[actix_web::test]
-async fn a_new_ticket_waits_in_its_channels_queue_by_whichever_way_it_opens() {
+async fn a_new_ticket_waits_in_its_channels_queue_however_it_is_opened() {
     let app = start().await;
     let (api, provider) = (&app.api, Provider::start().await);
     let team = Team::of(api, "manual", ["Carla"]).await;
@@ -34,7 +34,7 @@ async fn a_new_ticket_waits_in_its_channels_queue_by_whichever_way_it_opens() {
         let to = opening(api, opened).await;
         assert_eq!((&to["queue"]["id"], &to["assignedTo"]), (&json!(team.queue), &Value::Null));
     }
-    // A queue that the request names comes before the channel's.
+    // A queue that the request names takes precedence over the channel's.
     let contact = app.contact(&number(3)).await;
     let open = json!({"channelId": phone.id, "contactId": contact, "queueId": app.company.sales});
     let opened = id(api.post("/tickets", open).await.data(201));
@@ -44,7 +44,7 @@ async fn a_new_ticket_waits_in_its_channels_queue_by_whichever_way_it_opens() {
 }
 
 #[actix_web::test]
-async fn a_transfer_after_a_send_keeps_the_agent_who_belongs_to_the_queue_and_no_other() {
+async fn a_transfer_after_a_send_keeps_only_an_agent_who_belongs_to_the_queue() {
     let app = start().await;
     let (api, provider) = (&app.api, Provider::start().await);
     let team = Team::of(api, "round_robin", ["Carla", "Dora"]).await;

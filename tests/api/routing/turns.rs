@@ -4,7 +4,7 @@ use futures_util::future::join_all;
 use hotline_persistence::tables::channels::ChannelType;
 use serde_json::json;
 
-use super::{Team, agent, channel, holder, number, opening, start, visitor, write_as_visitor, write_to};
+use super::{Team, channel, create_agent, holder, number, opening, start, visitor, write_as_visitor, write_to};
 use crate::plain::deleted;
 use crate::steps::id;
 
@@ -26,7 +26,7 @@ async fn hundreds_of_tickets_that_open_at_once_are_shared_fairly_by_two_agents()
     let contacts = &contacts;
     join_all((0..TASKS).map(async |task| {
         for index in (task..TICKETS).step_by(TASKS) {
-            // A task opens tickets of one kind; the tasks run at the same time, so tickets of all kinds meet.
+            // The tasks run at the same time, so tickets of all kinds are opened together.
             let contact = contacts.get(index / 4 + (index % 2) * (TICKETS / 4));
             match index % 4 {
                 0 => drop(write_to(api, one, &number(index)).await),
@@ -69,12 +69,12 @@ async fn an_agent_who_is_inactive_or_outside_the_queue_has_no_turn() {
         got
     };
     assert_eq!(next(4).await, [carla, dora, eva, carla]);
-    // Each change holds for the first ticket after its answer.
+    // Each change applies to the first ticket that is opened after its answer.
     api.put(&format!("/users/{dora}"), json!({"active": false})).await.data(200);
     assert_eq!(next(3).await, [eva, carla, eva]);
     api.put(&format!("/users/{dora}"), json!({"active": true})).await.data(200);
     assert_eq!(next(3).await, [carla, dora, eva]);
-    let fay = agent(api, "Fay").await;
+    let fay = create_agent(api, "Fay").await;
     team.add(api, fay).await;
     assert_eq!(next(2).await, [fay, carla]);
     team.remove(api, eva).await;
@@ -96,7 +96,7 @@ async fn an_agent_who_is_inactive_or_outside_the_queue_has_no_turn() {
 }
 
 #[actix_web::test]
-async fn an_agent_whom_the_request_names_gets_the_ticket_and_the_turn_stays() {
+async fn an_agent_whom_the_request_names_gets_the_ticket_and_uses_up_no_turn() {
     let app = start().await;
     let api = &app.api;
     let team = Team::of(api, "round_robin", ["Carla", "Dora"]).await;
@@ -118,7 +118,7 @@ async fn an_agent_whom_the_request_names_gets_the_ticket_and_the_turn_stays() {
         assert_eq!(api.all(&format!("/tickets/{ticket}/events")).await.len(), 1);
     }
     assert_eq!(team.loads(api).await, [4, 1]);
-    // An opening that is refused is no turn.
+    // An opening that is refused uses up no turn.
     let contact = app.contact(&number(0)).await;
     api.post("/tickets", json!({"channelId": phone, "contactId": contact})).await.error(409, "ERR_API_CONFLICT");
     assert_eq!(holder(api, write_to(api, phone, &number(9)).await).await, Some(dora));
@@ -126,7 +126,7 @@ async fn an_agent_whom_the_request_names_gets_the_ticket_and_the_turn_stays() {
 }
 
 #[actix_web::test]
-async fn a_panic_while_a_ticket_opens_leaves_the_turn_where_it_was() {
+async fn a_panic_while_a_ticket_is_opened_leaves_the_turn_where_it_was() {
     let app = start().await;
     let api = &app.api;
     let team = Team::of(api, "round_robin", ["Carla", "Dora"]).await;
@@ -144,22 +144,22 @@ async fn a_panic_while_a_ticket_opens_leaves_the_turn_where_it_was() {
 async fn tickets_of_two_companies_that_open_at_once_stay_with_their_own_agents() {
     let app = start().await;
     let (other, other_api) = app.another_company().await;
-    let mut sides = Vec::new();
+    let mut teams = Vec::new();
     for (company, api) in [(&app.company, &app.api), (&other, &other_api)] {
         for (kind, names) in [("round_robin", ["Carla", "Dora"]), ("least_busy", ["Eva", "Fay"])] {
             let team = Team::of(api, kind, names).await;
             let phone = channel(&app, company, kind, ChannelType::Whatsapp, team.queue).await;
-            sides.push((api, team, phone));
+            teams.push((api, team, phone));
         }
     }
-    let sides = &sides;
+    let teams = &teams;
     join_all((0..30).map(async |index| {
-        for (api, _, phone) in sides {
+        for (api, _, phone) in teams {
             write_to(api, *phone, &number(index)).await;
         }
     }))
     .await;
-    for (api, team, _) in sides {
+    for (api, team, _) in teams {
         // The agents have all tickets of their company, so none of them is assigned in the other company.
         assert_eq!(team.loads(api).await, [15, 15]);
         assert_eq!(api.all("/tickets?status=open").await.len(), 60);

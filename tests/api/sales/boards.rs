@@ -43,7 +43,7 @@ async fn a_board_is_created_listed_changed_and_deleted() {
     let solar = id(made);
     assert_eq!(app.api.all(BOARDS).await, [expected.clone()]);
     let given = [("New", 1, false), ("Won", 2, true), ("Talks", 3, false)]
-        .map(|(label, place, done)| (label.to_owned(), place, done));
+        .map(|(label, position, done)| (label.to_owned(), position, done));
     assert_eq!(shown_stages(&app, solar).await, given);
 
     let path = format!("{BOARDS}/{solar}");
@@ -79,19 +79,19 @@ async fn a_board_is_created_listed_changed_and_deleted() {
 async fn a_board_begins_with_the_stages_it_is_given_or_with_three() {
     let app = TestApp::shared().await;
     let three = [("To do", 1, false), ("In progress", 2, false), ("Done", 3, true)];
-    for none in
+    for no_lists in
         [json!({"name": "a"}), json!({"name": "b", "crmBoardLists": null}), json!({"name": "c", "crmBoardLists": []})]
     {
-        let made = created(&app.api, BOARDS, none.clone()).await;
+        let made = created(&app.api, BOARDS, no_lists.clone()).await;
         assert_eq!(
             shown_stages(&app, made).await,
-            three.map(|(label, place, done)| (label.to_owned(), place, done)),
-            "{none}"
+            three.map(|(label, position, done)| (label.to_owned(), position, done)),
+            "{no_lists}"
         );
     }
     let lists = json!([{"label": "c", "position": 7}, {"label": "a", "position": 0}, {"label": "d", "doneList": null}, {"label": "b", "position": 0}]);
     let made = created(&app.api, BOARDS, json!({"name": "d", "crmBoardLists": lists})).await;
-    let placed = [("a", 0), ("b", 0), ("c", 7), ("d", 8)].map(|(label, place)| (label.to_owned(), place, false));
+    let placed = [("a", 0), ("b", 0), ("c", 7), ("d", 8)].map(|(label, position)| (label.to_owned(), position, false));
     assert_eq!(shown_stages(&app, made).await, placed, "stages of one position are not in the order of the request");
     app.stop().await;
 }
@@ -148,7 +148,7 @@ async fn an_invalid_board_is_refused_with_every_wrong_field_and_changes_nothing(
         calls.push((Method::PUT, path.clone(), Some(body)));
     }
     check_absent(&app, calls).await;
-    assert_eq!(app.api.all(BOARDS).await, before, "something of a refused change stands");
+    assert_eq!(app.api.all(BOARDS).await, before, "a part of a refused change took effect");
     app.stop().await;
 }
 

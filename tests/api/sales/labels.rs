@@ -39,7 +39,7 @@ async fn a_card_status_is_created_listed_changed_and_deleted() {
     .await;
 }
 
-/// Businesses and origins, which have a name and no more.
+/// Checks businesses or origins, which have only a name.
 async fn check_named(path: &str) {
     check_plain(Noun {
         path,

@@ -17,7 +17,7 @@ use crate::support::{Api, TestApp};
 
 const BOARDS: &str = "/crm/boards";
 
-/// A board with the three stages it has by default.
+/// Creates a board, with its three default stages; returns its id.
 async fn board(api: &Api, name: &str) -> i64 {
     created(api, BOARDS, json!({"name": name})).await
 }
@@ -34,7 +34,7 @@ async fn stages(app: &TestApp, board: i64) -> Vec<Stage> {
     table::all_of(&app.db, company, board).await.expect("stages")
 }
 
-/// Puts a card into a stage, behind the others.
+/// Puts a card into a stage, below the others.
 async fn card_in(app: &TestApp, board: i64, stage: BoardListId) {
     sqlx::query(
         "insert into cards (company_id, board_id, list_id, position, name, creation_source)

@@ -110,7 +110,7 @@ async fn a_price_keeps_every_digit() {
 }
 
 #[actix_web::test]
-async fn a_product_shows_its_current_category_and_survives_its_deletion() {
+async fn a_product_shows_its_current_category_and_survives_the_categorys_deletion() {
     let app = TestApp::shared().await;
     let (_, other) = app.another_company().await;
     let foreign = created(&other, CATEGORIES, json!({"name": "Theirs"})).await;
@@ -147,7 +147,7 @@ async fn a_product_shows_its_current_category_and_survives_its_deletion() {
 }
 
 #[actix_web::test]
-async fn products_are_filtered_by_category_and_by_active() {
+async fn products_are_filtered_by_category_and_by_whether_they_are_active() {
     let app = TestApp::shared().await;
     let goods = created(&app.api, CATEGORIES, json!({"name": "Goods"})).await;
     let empty = created(&app.api, CATEGORIES, json!({"name": "Empty"})).await;

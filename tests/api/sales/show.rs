@@ -1,4 +1,4 @@
-//! A board as it is read by itself.
+//! One board as the API returns it, with its stages and their cards.
 
 use serde_json::{Value, json};
 
@@ -29,12 +29,12 @@ async fn a_board_shows_its_stages_and_the_cards_of_each() {
     let app = TestApp::shared().await;
     let api = &app.api;
     let solar = board(api, "Solar").await;
-    let beside = board(api, "Beside").await;
+    let other_board = board(api, "Beside").await;
     let [to_do, doing, done] = stages(&app, solar).await.iter().map(|stage| stage.id.0).collect::<Vec<_>>()[..] else {
         panic!("three stages")
     };
-    let other = stages(&app, beside).await[0].id.0;
-    card(api, beside, other, "Elsewhere").await;
+    let other = stages(&app, other_board).await[0].id.0;
+    card(api, other_board, other, "Elsewhere").await;
     let first = card(api, solar, to_do, "First").await;
     let second = card(api, solar, to_do, "Second").await;
     let third = card(api, solar, doing, "Third").await;
@@ -59,7 +59,7 @@ async fn a_board_shows_its_stages_and_the_cards_of_each() {
     assert_eq!(lists[0]["cards"][1]["productsTotal"], 0.3);
     expected["lists"] = json!(lists);
     assert_eq!(api.get(&format!("{BOARDS}/{solar}")).await.body, json!({"data": expected}));
-    assert!(listed.get("lists").is_none(), "a listing has `lists`");
+    assert!(listed.get("lists").is_none(), "a board in a list has `lists`");
 
     // The board shows cards and stages where they have been moved.
     api.post(&format!("/crm/cards/{second}/move"), json!({"crmBoardListId": to_do, "position": 0})).await.data(200);
@@ -81,7 +81,7 @@ async fn a_board_shows_its_stages_and_the_cards_of_each() {
 }
 
 #[actix_web::test]
-async fn of_a_long_stage_the_first_page_is_shown_and_all_are_counted() {
+async fn a_long_stage_shows_its_first_page_and_counts_all_its_cards() {
     let app = TestApp::shared().await;
     let solar = board(&app.api, "Solar").await;
     let long = stages(&app, solar).await[1].id;
@@ -117,12 +117,12 @@ async fn the_largest_board_shows_a_thousand_cards_and_ten_thousand_of_their_cont
     run("insert into cards (company_id, board_id, list_id, position, name, creation_source)
          select $1, $2, s.id, n, 'Card ' || n, 'api' from board_lists s, generate_series(1, 30) n where s.board_id = $2")
     .await;
-    let few = stage_contents(&shown(&app.api, large).await);
-    assert_eq!(few.len(), 50);
-    assert!(few.iter().all(|(_, count, cards)| (*count, cards.len()) == (30, 20)), "{few:?}");
+    let without_contacts = stage_contents(&shown(&app.api, large).await);
+    assert_eq!(without_contacts.len(), 50);
+    assert!(without_contacts.iter().all(|(_, count, cards)| (*count, cards.len()) == (30, 20)), "{without_contacts:?}");
     let first = stages(&app, large).await[0].id;
     let page = app.api.get(&format!("{BOARDS}/{large}/cards?crmBoardListId={first}&perPage=20")).await;
-    assert_eq!(few[0].2, ids(page.data(200).as_array().expect("a page")));
+    assert_eq!(without_contacts[0].2, ids(page.data(200).as_array().expect("a page")));
 
     // The first three cards of each stage get a hundred contacts each, which is more than a stage shows; in `Stage 1`
     // only the first card gets any.
@@ -133,11 +133,17 @@ async fn the_largest_board_shows_a_thousand_cards_and_ten_thousand_of_their_cont
              and k.position <= case s.label when 'Stage 1' then 1 else 3 end")
     .await;
     let board = shown(&app.api, large).await;
-    let many = stage_contents(&board);
-    for (label, count, cards) in &many {
+    let with_contacts = stage_contents(&board);
+    for (label, count, cards) in &with_contacts {
         assert_eq!((*count, cards.len()), (30, if label == "Stage 1" { 20 } else { 2 }), "{label}");
     }
-    assert!(many.iter().zip(&few).all(|(many, few)| few.2.starts_with(&many.2)), "the shown cards are not the topmost");
+    assert!(
+        with_contacts
+            .iter()
+            .zip(&without_contacts)
+            .all(|(with_contacts, without_contacts)| without_contacts.2.starts_with(&with_contacts.2)),
+        "the shown cards are not the topmost"
+    );
     let contacts = |stage: &Value| stage["cards"].as_array().expect("cards").iter().map(contacts_of).sum::<usize>();
     let carried: usize = board["lists"].as_array().expect("stages").iter().map(contacts).sum();
     assert_eq!(carried, 49 * 200 + 100);

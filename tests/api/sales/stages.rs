@@ -10,7 +10,7 @@ use crate::plain::{created, deleted};
 use crate::steps::{NOBODY, assert_timestamp, id, ids};
 use crate::support::{Api, Reply, TestApp};
 
-fn lists(board: i64) -> String {
+fn stages_path(board: i64) -> String {
     format!("{BOARDS}/{board}/lists")
 }
 
@@ -18,8 +18,8 @@ async fn stage_ids(app: &TestApp, board: i64) -> Vec<i64> {
     stages(app, board).await.iter().map(|stage| stage.id.0).collect()
 }
 
-/// A board without a stage for won cards.
-async fn open_board(api: &Api, labels: &[&str]) -> i64 {
+/// Creates a board with these stages, none of which is for won cards.
+async fn board_with_stages(api: &Api, labels: &[&str]) -> i64 {
     let lists: Vec<Value> = labels.iter().map(|label| json!({"label": label})).collect();
     created(api, BOARDS, json!({"name": "Open", "crmBoardLists": lists})).await
 }
@@ -28,7 +28,7 @@ async fn open_board(api: &Api, labels: &[&str]) -> i64 {
 async fn a_stage_is_added_changed_and_deleted() {
     let app = TestApp::shared().await;
     let board = board(&app.api, "Solar").await;
-    let path = lists(board);
+    let path = stages_path(board);
     let reply = app.api.post(&path, json!({"label": " Offered ", "id": 1, "crmBoardId": 2})).await;
     let made = reply.data(201);
     assert_timestamp(&made["createdAt"]);
@@ -76,7 +76,7 @@ async fn an_invalid_stage_is_refused_with_every_wrong_field() {
     let board = board(&app.api, "Solar").await;
     let before = stage_ids(&app, board).await;
     let every = &["label", "doneList", "position"][..];
-    let one = format!("{}/{}", lists(board), before[0]);
+    let one = format!("{}/{}", stages_path(board), before[0]);
     let mut calls = Vec::new();
     for (body, fields) in [
         (json!({}), &["label"][..]),
@@ -84,7 +84,7 @@ async fn an_invalid_stage_is_refused_with_every_wrong_field() {
         (json!({"label": "a\nb", "doneList": "true", "position": 1.5}), every),
         (json!({"label": "x".repeat(256), "position": 1_000_001}), &["label", "position"]),
     ] {
-        calls.push((Method::POST, lists(board), body, fields));
+        calls.push((Method::POST, stages_path(board), body, fields));
     }
     for (body, fields) in [
         (json!({"label": null, "doneList": null, "position": null}), every),
@@ -104,21 +104,23 @@ async fn an_invalid_stage_is_refused_with_every_wrong_field() {
 async fn a_stage_is_not_found_under_another_board() {
     let app = TestApp::shared().await;
     let (_, other) = app.another_company().await;
-    let (ours, beside) = (board(&app.api, "Ours").await, board(&app.api, "Beside").await);
-    let (mine, its) = (stage_ids(&app, ours).await[0], stage_ids(&app, beside).await[0]);
+    let (ours, other_board) = (board(&app.api, "Ours").await, board(&app.api, "Beside").await);
+    let (our_stage, other_stage) = (stage_ids(&app, ours).await[0], stage_ids(&app, other_board).await[0]);
     let theirs = board(&other, "Theirs").await;
     let change = Some(json!({"label": "Stolen"}));
     let mut calls = Vec::new();
-    for (board, stage) in [(ours, its), (beside, mine), (theirs, mine), (NOBODY, mine), (ours, NOBODY)] {
-        let path = format!("{}/{stage}", lists(board));
+    for (board, stage) in
+        [(ours, other_stage), (other_board, our_stage), (theirs, our_stage), (NOBODY, our_stage), (ours, NOBODY)]
+    {
+        let path = format!("{}/{stage}", stages_path(board));
         calls.extend([(Method::PUT, path.clone(), change.clone()), (Method::DELETE, path, None)]);
     }
     for board in [theirs, NOBODY] {
-        calls.push((Method::POST, lists(board), change.clone()));
-        calls.push((Method::PUT, format!("{}/order", lists(board)), Some(json!({"orderedIds": [mine]}))));
+        calls.push((Method::POST, stages_path(board), change.clone()));
+        calls.push((Method::PUT, format!("{}/order", stages_path(board)), Some(json!({"orderedIds": [our_stage]}))));
     }
     check_absent(&app, calls).await;
-    for board in [ours, beside] {
+    for board in [ours, other_board] {
         let labels: Vec<String> = stages(&app, board).await.into_iter().map(|stage| stage.label).collect();
         assert_eq!(labels, ["To do", "In progress", "Done"]);
     }
@@ -130,7 +132,7 @@ async fn a_board_has_one_stage_for_won_cards_at_most() {
     let app = TestApp::shared().await;
     let board = board(&app.api, "Solar").await;
     let [to_do, _, done] = stage_ids(&app, board).await[..] else { panic!("three stages") };
-    let path = lists(board);
+    let path = stages_path(board);
     let taken = json!({"field": "doneList", "id": done});
     let refused = app.api.post(&path, json!({"label": "Won", "doneList": true})).await;
     assert_eq!(refused.error(409, "ERR_API_CONFLICT"), &taken);
@@ -153,16 +155,16 @@ async fn a_board_has_one_stage_for_won_cards_at_most() {
 #[actix_web::test]
 async fn of_fifty_requests_at_once_one_sets_the_stage_for_won_cards() {
     let app = TestApp::shared().await;
-    let board = open_board(&app.api, &["New"]).await;
-    let path = lists(board);
+    let board = board_with_stages(&app.api, &["New"]).await;
+    let path = stages_path(board);
     let won = json!({"label": "Won", "doneList": true});
-    // They change the board one after the other, so that some may be busy at first.
+    // They change the board one after the other, so some may be answered as busy at first.
     let replies = join_all((0..50).map(|_| app.api.post_while_busy(&path, &won))).await;
     check_one_done(&app, board, &replies, 201).await;
 
     let labels: Vec<String> = (0..50).map(|number| number.to_string()).collect();
-    let board = open_board(&app.api, &labels.iter().map(String::as_str).collect::<Vec<_>>()).await;
-    let path = lists(board);
+    let board = board_with_stages(&app.api, &labels.iter().map(String::as_str).collect::<Vec<_>>()).await;
+    let path = stages_path(board);
     let stages = stage_ids(&app, board).await;
     let done = json!({"doneList": true});
     let change = async |stage: &i64| app.api.put_while_busy(&format!("{path}/{stage}"), &done).await;
@@ -187,7 +189,7 @@ async fn check_one_done(app: &TestApp, board: i64, replies: &[Reply], status: u1
 async fn a_board_has_fifty_stages_however_many_are_added_at_once() {
     let app = TestApp::shared().await;
     let board = board(&app.api, "Solar").await;
-    let path = lists(board);
+    let path = stages_path(board);
     let add = async |number: usize| app.api.post_while_busy(&path, &json!({"label": number.to_string()})).await;
     let replies = join_all((0..60).map(add)).await;
     let full = json!({
@@ -220,7 +222,7 @@ async fn a_stage_with_cards_is_not_deleted() {
     for _ in 0..3 {
         card_in(&app, board, full.id).await;
     }
-    let path = format!("{}/{}", lists(board), full.id);
+    let path = format!("{}/{}", stages_path(board), full.id);
     let refused = app.api.delete(&path).await;
     let details = json!({"state": "the stage has cards", "reason": "in_use", "by": [{"type": "card", "count": 3}]});
     assert_eq!(refused.error(409, "ERR_API_CONFLICT"), &details);
@@ -234,11 +236,11 @@ async fn a_stage_with_cards_is_not_deleted() {
 #[actix_web::test]
 async fn an_order_names_every_stage_of_the_board_once() {
     let app = TestApp::shared().await;
-    let board = open_board(&app.api, &["a", "b", "c"]).await;
-    let beside = open_board(&app.api, &["d"]).await;
+    let board = board_with_stages(&app.api, &["a", "b", "c"]).await;
+    let other_board = board_with_stages(&app.api, &["d"]).await;
     let [a, b, c] = stage_ids(&app, board).await[..] else { panic!("three stages") };
-    let d = stage_ids(&app, beside).await[0];
-    let path = format!("{}/order", lists(board));
+    let d = stage_ids(&app, other_board).await[0];
+    let path = format!("{}/order", stages_path(board));
     let before: Vec<_> = stages(&app, board).await.iter().map(|stage| (stage.id, stage.position)).collect();
     for bad in [
         json!([]),
@@ -274,8 +276,8 @@ async fn an_order_names_every_stage_of_the_board_once() {
 #[actix_web::test]
 async fn orders_set_at_once_leave_the_stages_in_one_of_them() {
     let app = TestApp::shared().await;
-    let board = open_board(&app.api, &["a", "b", "c", "d"]).await;
-    let path = format!("{}/order", lists(board));
+    let board = board_with_stages(&app.api, &["a", "b", "c", "d"]).await;
+    let path = format!("{}/order", stages_path(board));
     let first = stage_ids(&app, board).await;
     let orders: Vec<Vec<i64>> = (0..4)
         .map(|turn| {
@@ -285,18 +287,18 @@ async fn orders_set_at_once_leave_the_stages_in_one_of_them() {
         })
         .collect();
     let mut replies = Vec::new();
-    // Four at once, so that none waits for a connection: each is made, and no requests deadlock.
+    // Four at once, so that none waits for a connection: each is set, and no requests deadlock.
     for _ in 0..5 {
         let order_all =
             orders.iter().map(async |order| (order, app.api.put(&path, json!({"orderedIds": order})).await));
         replies.extend(join_all(order_all).await);
     }
     for (order, reply) in &replies {
-        assert_eq!(&ids(reply.data(200).as_array().expect("a list")), *order, "the answer is another's order");
+        assert_eq!(&ids(reply.data(200).as_array().expect("a list")), *order, "the answer has another request's order");
     }
     let left = stage_ids(&app, board).await;
-    assert!(orders.contains(&left), "{left:?} is nobody's order");
-    let stages = lists(board);
+    assert!(orders.contains(&left), "no request set the order {left:?}");
+    let stages = stages_path(board);
     let (made, ordered) =
         tokio::join!(app.api.post(&stages, json!({"label": "New"})), app.api.put(&path, json!({"orderedIds": first})));
     assert_eq!(made.data(201)["position"], 5, "the new stage is not the last one");

@@ -34,7 +34,7 @@ async fn a_message_is_scheduled_changed_and_canceled() {
 
     let path = format!("/schedules/{}", id(made));
     let later = in_ms(7_200_000);
-    let mut now = made.clone();
+    let mut current = made.clone();
     for (change, different) in [
         (json!({}), json!({})),
         (json!({"body": "Bye"}), json!({"body": "Bye"})),
@@ -51,27 +51,27 @@ async fn a_message_is_scheduled_changed_and_canceled() {
         let reply = app.api.put(&path, change.clone()).await;
         let after = reply.data(200);
         for (field, value) in different.as_object().expect("fields") {
-            now[field] = value.clone();
+            current[field] = value.clone();
         }
-        assert!(time(&after["updatedAt"]) >= time(&now["updatedAt"]), "{change}");
-        now["updatedAt"] = after["updatedAt"].clone();
-        assert_eq!(after, &now, "{change}");
-        assert_eq!(shown(&app, id(made)).await, now, "{change}");
+        assert!(time(&after["updatedAt"]) >= time(&current["updatedAt"]), "{change}");
+        current["updatedAt"] = after["updatedAt"].clone();
+        assert_eq!(after, &current, "{change}");
+        assert_eq!(shown(&app, id(made)).await, current, "{change}");
     }
 
     let deletion = app.api.delete(&path).await;
     assert_eq!((deletion.status.as_u16(), deletion.bytes.len()), (204, 0));
     let canceled = shown(&app, id(made)).await;
-    now["status"] = json!("canceled");
-    now["updatedAt"] = canceled["updatedAt"].clone();
-    assert_eq!(canceled, now);
+    current["status"] = json!("canceled");
+    current["updatedAt"] = canceled["updatedAt"].clone();
+    assert_eq!(canceled, current);
     let conflict = json!({
         "state": "the scheduled message was canceled", "reason": "canceled", "field": "scheduleId", "id": made["id"],
     });
     for refused in [app.api.delete(&path).await, app.api.put(&path, json!({"body": "x"})).await] {
         assert_eq!(refused.error(409, "ERR_API_CONFLICT"), &conflict);
     }
-    assert_eq!(shown(&app, id(made)).await, now);
+    assert_eq!(shown(&app, id(made)).await, current);
     assert_eq!(listed(&app.api, "/messages").await, [0; 0]);
     app.stop().await;
 }
@@ -141,14 +141,14 @@ async fn a_change_reschedules_a_message_and_a_retry_repeats_no_request() {
 
     let body = request_to(&app, contact, "once", &in_ms(60_000)).to_string();
     let make = || Reply::of(app.api.keyed(Method::POST, "/schedules", "make", body.as_str()));
-    let (first, twin) = (make().await, make().await);
-    assert_eq!((first.data(201), twin.is_replay()), (twin.data(201), true));
+    let (first, retry) = (make().await, make().await);
+    assert_eq!((first.data(201), retry.is_replay()), (retry.data(201), true));
     let path = format!("/schedules/{}", id(first.data(201)));
     let change = || Reply::of(app.api.keyed(Method::PUT, &path, "change", r#"{"body":"changed"}"#));
     let first = change().await;
     app.api.put(&path, json!({"body": "between"})).await.data(200);
-    let twin = change().await;
-    assert_eq!((first.data(200), twin.is_replay()), (twin.data(200), true));
+    let retry = change().await;
+    assert_eq!((first.data(200), retry.is_replay()), (retry.data(200), true));
     assert_eq!(app.api.get(&path).await.data(200)["body"], "between");
     assert_eq!(listed(&app.api, "/schedules").await.len(), 3);
     app.stop().await;

@@ -12,7 +12,7 @@ use serde_json::{Value, json};
 use crate::steps::id;
 use crate::support::{TestApp, eventually};
 
-/// The time so many milliseconds from now, as the API writes it.
+/// The time this many milliseconds from now, as the API writes it.
 fn in_ms(milliseconds: i64) -> String {
     rfc3339(clock::now() + TimeDelta::milliseconds(milliseconds))
 }
@@ -23,7 +23,7 @@ const TEN_MINUTES_MS: i64 = 600_000;
 /// Stops the clock at this time, for a service in the test's own process.
 pub fn move_clock_to(time: DateTime<Utc>) {
     clock::stop();
-    clock::advance((time - clock::now()).to_std().expect("a time to come"));
+    clock::advance((time - clock::now()).to_std().expect("a time in the future"));
 }
 
 fn rfc3339(time: DateTime<Utc>) -> String {
@@ -32,7 +32,7 @@ fn rfc3339(time: DateTime<Utc>) -> String {
 
 #[track_caller]
 fn time(value: &Value) -> DateTime<Utc> {
-    value.as_str().and_then(|text| text.parse().ok()).unwrap_or_else(|| panic!("no time: {value}"))
+    value.as_str().and_then(|text| text.parse().ok()).unwrap_or_else(|| panic!("not a time: {value}"))
 }
 
 /// The body of a request that schedules a message to a contact on the phone channel.
@@ -54,7 +54,7 @@ async fn wait_for_status(app: &TestApp, schedule: i64, status: &str) -> Value {
     shown(app, schedule).await
 }
 
-/// Inserts so many contacts with numbers. Returns their ids.
+/// Inserts this many contacts with numbers. Returns their ids.
 async fn contacts(app: &TestApp, count: i64) -> Vec<i64> {
     sqlx::query_scalar(
         "insert into contacts (company_id, name, number)

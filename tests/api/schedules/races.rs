@@ -1,4 +1,4 @@
-//! An acknowledged cancellation or change of a scheduled message holds, also in the moment in which it is sent.
+//! An acknowledged cancellation or change of a scheduled message takes effect, even at the moment when it is due.
 
 use std::sync::atomic::{AtomicI64, Ordering};
 use std::time::Duration;
@@ -11,13 +11,13 @@ use super::{contacts, in_ms, request_to, schedule, shown, time};
 use crate::steps::id;
 use crate::support::{OwnApp, Reply, TestApp, eventually, until_blocked};
 
-/// How many messages one caller cancels or changes at about the moment in which they are sent.
+/// How many messages are canceled or changed, each by one caller at about the moment when it is sent.
 const RACES: i64 = 400;
 
 /// How many races run at once.
 const AT_ONCE: usize = 16;
 
-/// How long a message is scheduled ahead at first: about what two requests take beside fifteen others.
+/// How long a message is scheduled ahead at first: about as long as two requests take while fifteen others run.
 const AHEAD_MS: i64 = 40;
 
 /// The request for a message that was about to be sent, and its reply.
@@ -43,7 +43,7 @@ impl Default for Aim {
 }
 
 impl Aim {
-    /// How long to wait when the message is due in `due_in`: a little less or more each time.
+    /// How long to wait when the message is due in `due_in` milliseconds: a little less or more each time.
     fn wait(&self, due_in: i64, number: i64) -> Duration {
         let wait = due_in + self.after.load(Ordering::Relaxed) + number % 7 - 3;
         if wait < 0 {
@@ -52,13 +52,13 @@ impl Aim {
         Duration::from_millis(wait.max(0).unsigned_abs())
     }
 
-    fn learn(&self, was_sent: bool) {
+    fn adjust(&self, was_sent: bool) {
         self.after.fetch_add(if was_sent { -1 } else { 1 }, Ordering::Relaxed);
     }
 }
 
 /// Schedules a message, and waits until it is about to be sent or has just been sent. Returns its id.
-async fn about_to_leave(app: &TestApp, aim: &Aim, contact: i64, number: i64) -> i64 {
+async fn schedule_and_wait_until_due(app: &TestApp, aim: &Aim, contact: i64, number: i64) -> i64 {
     loop {
         let at = in_ms(aim.ahead.load(Ordering::Relaxed));
         let reply = app.api.post("/schedules", request_to(app, contact, &number.to_string(), &at)).await;
@@ -74,7 +74,7 @@ async fn about_to_leave(app: &TestApp, aim: &Aim, contact: i64, number: i64) -> 
     }
 }
 
-/// Cancels a message, or puts it off for long.
+/// Cancels a message, or postpones it far into the future.
 async fn cancel_or_delay(app: &TestApp, schedule: i64, is_cancel: bool) -> Reply {
     let path = format!("/schedules/{schedule}");
     if is_cancel {
@@ -85,10 +85,10 @@ async fn cancel_or_delay(app: &TestApp, schedule: i64, is_cancel: bool) -> Reply
 }
 
 async fn race(app: &TestApp, aim: &Aim, contact: i64, number: i64) -> Race {
-    let schedule = about_to_leave(app, aim, contact, number).await;
+    let schedule = schedule_and_wait_until_due(app, aim, contact, number).await;
     let is_cancel = number % 2 == 0;
     let reply = cancel_or_delay(app, schedule, is_cancel).await;
-    aim.learn(reply.status == 409);
+    aim.adjust(reply.status == 409);
     Race { schedule, is_cancel, reply }
 }
 
@@ -99,8 +99,8 @@ async fn a_message_is_either_sent_or_changed_as_its_reply_says() {
     let aim = &Aim::default();
     let (mut races, mut next) = (Vec::new(), contacts.into_iter().cycle().zip(0..));
     loop {
-        let some = next.by_ref().take(RACES as usize).map(|(contact, number)| race(&app, aim, contact, number));
-        races.extend(stream::iter(some).buffer_unordered(AT_ONCE).collect::<Vec<Race>>().await);
+        let batch = next.by_ref().take(RACES as usize).map(|(contact, number)| race(&app, aim, contact, number));
+        races.extend(stream::iter(batch).buffer_unordered(AT_ONCE).collect::<Vec<Race>>().await);
         let too_late = races.iter().filter(|race| race.reply.status == 409).count();
         // On a slow machine all may be too early, or all too late, before the right moment is found.
         if too_late > 20 && races.len() - too_late > 20 {
@@ -137,7 +137,7 @@ async fn a_message_is_either_sent_or_changed_as_its_reply_says() {
     app.stop().await;
 }
 
-/// How many messages two callers cancel or change at about the moment in which they are sent.
+/// How many messages are canceled or changed, each by two callers at about the moment when it is sent.
 const MEETINGS: i64 = 150;
 
 /// Two requests that were sent at once: whether each was to cancel the message, and the status of its reply.
@@ -162,12 +162,12 @@ impl Meeting {
 }
 
 async fn meet(app: &TestApp, aim: &Aim, contact: i64, number: i64) -> Meeting {
-    let schedule = about_to_leave(app, aim, contact, number).await;
+    let schedule = schedule_and_wait_until_due(app, aim, contact, number).await;
     // Two cancels, a cancel and an update, or two updates.
     let cancels = [number % 3 < 2, number % 3 < 1];
     let (first, second) =
         futures_util::join!(cancel_or_delay(app, schedule, cancels[0]), cancel_or_delay(app, schedule, cancels[1]));
-    aim.learn(first.status == 409 && second.status == 409);
+    aim.adjust(first.status == 409 && second.status == 409);
     Meeting { schedule, asked: [(cancels[0], first.status.as_u16()), (cancels[1], second.status.as_u16())] }
 }
 
@@ -182,8 +182,8 @@ async fn both_replies_to_two_changes_at_once_are_true() {
     };
     let is_race = |[canceled, changed, sent]: [usize; 3]| canceled > 20 && changed > 20 && sent > 5;
     while !is_race(counted(&meetings)) {
-        let some = next.by_ref().take(MEETINGS as usize).map(|(contact, number)| meet(&app, aim, contact, number));
-        meetings.extend(stream::iter(some).buffer_unordered(AT_ONCE / 2).collect::<Vec<Meeting>>().await);
+        let batch = next.by_ref().take(MEETINGS as usize).map(|(contact, number)| meet(&app, aim, contact, number));
+        meetings.extend(stream::iter(batch).buffer_unordered(AT_ONCE / 2).collect::<Vec<Meeting>>().await);
     }
     let settled = async || {
         let far = "2089-01-01T00:00:00Z";
@@ -200,7 +200,7 @@ async fn both_replies_to_two_changes_at_once_are_true() {
         assert_eq!(now["status"], meeting.outcome(), "{asked:?}: {now}");
     }
     let [canceled, changed, sent] = counted(&meetings);
-    println!("{canceled} were canceled, {changed} were changed, {sent} left");
+    println!("{canceled} were canceled, {changed} were changed, {sent} were sent");
     assert_eq!(
         app.api.all("/messages").await.len(),
         sent,
@@ -216,17 +216,19 @@ const MOVES: i64 = 16;
 #[actix_web::test]
 async fn no_message_is_moved_to_a_contact_that_is_being_deleted() {
     let app = TestApp::shared().await;
-    let [stays, leaver]: [i64; 2] = contacts(&app, 2).await.try_into().expect("two");
+    let [kept_contact, deleted_contact]: [i64; 2] = contacts(&app, 2).await.try_into().expect("two");
     let mut made = Vec::new();
     for number in 0..MOVES {
-        made.push(schedule(&app, request_to(&app, stays, &number.to_string(), "2090-01-01T00:00:00.000Z")).await);
+        made.push(
+            schedule(&app, request_to(&app, kept_contact, &number.to_string(), "2090-01-01T00:00:00.000Z")).await,
+        );
     }
     let mut blocker = app.db.begin().await.expect("a transaction");
     let hold = sqlx::query("select from contacts where company_id = $1 and id = $2 for update");
-    hold.bind(app.company.id).bind(leaver).execute(&mut *blocker).await.expect("the contact is locked");
+    hold.bind(app.company.id).bind(deleted_contact).execute(&mut *blocker).await.expect("the contact is locked");
     let move_it = |schedule: i64| {
         let api = &app.api;
-        async move { api.put(&format!("/schedules/{schedule}"), json!({"contactId": leaver})).await }
+        async move { api.put(&format!("/schedules/{schedule}"), json!({"contactId": deleted_contact})).await }
     };
     let moves = async {
         until_blocked(1, &mut blocker, &app.db).await;
@@ -238,13 +240,13 @@ async fn no_message_is_moved_to_a_contact_that_is_being_deleted() {
         };
         join(join_all(made.iter().map(|schedule| move_it(*schedule))), release).await.0
     };
-    let path = format!("/contacts/{leaver}");
+    let path = format!("/contacts/{deleted_contact}");
     let (deleted, moved) = join(app.api.delete(&path), moves).await;
     assert_eq!(deleted.status, 204, "{}", deleted.body);
     for (reply, schedule) in moved.iter().zip(&made) {
         reply.error(404, "ERR_API_NOT_FOUND");
         let now = shown(&app, *schedule).await;
-        assert_eq!((&now["contact"]["id"], &now["status"]), (&json!(stays), &json!("pending")), "{now}");
+        assert_eq!((&now["contact"]["id"], &now["status"]), (&json!(kept_contact), &json!("pending")), "{now}");
     }
     app.stop().await;
 }

@@ -1,4 +1,4 @@
-//! Each scheduled message is sent once and at its time, also when that passed while no process served.
+//! Each scheduled message is sent once and at its time, even if that passed while no process was running.
 
 use std::collections::HashMap;
 
@@ -32,11 +32,11 @@ async fn schedule_all() -> (OwnApp, DateTime<Utc>) {
     let app = OwnApp::start_with(TestOptions { metrics: true, ..TestOptions::default() }).await;
     let contacts = contacts(&app, MESSAGES / 2).await;
     // Until all are scheduled none is due.
-    let begin = clock::now() + TimeDelta::milliseconds(TEN_MINUTES_MS);
+    let first_due_at = clock::now() + TimeDelta::milliseconds(TEN_MINUTES_MS);
     stream::iter(0..MESSAGES)
         .map(|number| {
             let contact = contacts[usize::try_from(number).expect("an index") % contacts.len()];
-            let body = request_to(&app, contact, &number.to_string(), &rfc3339(due(begin, number)));
+            let body = request_to(&app, contact, &number.to_string(), &rfc3339(due(first_due_at, number)));
             let app = &app;
             async move { schedule(app, body).await }
         })
@@ -47,60 +47,60 @@ async fn schedule_all() -> (OwnApp, DateTime<Utc>) {
         metrics(&app).await.value("hotline_schedules{state=\"held\"}") == MESSAGES as f64
     })
     .await;
-    (app, begin)
+    (app, first_due_at)
 }
 
-fn due(begin: DateTime<Utc>, number: i64) -> DateTime<Utc> {
-    begin + TimeDelta::milliseconds(number * APART_MS)
+fn due(first_due_at: DateTime<Utc>, number: i64) -> DateTime<Utc> {
+    first_due_at + TimeDelta::milliseconds(number * APART_MS)
 }
 
 /// Waits until all have been sent, each once. Returns how late the earliest and the latest was, in milliseconds.
-async fn lateness_ms(app: OwnApp, begin: DateTime<Utc>) -> (i64, i64) {
-    eventually("all have left", || async { app.api.get("/schedules?status=pending").await.body["data"] == json!([]) })
+async fn lateness_ms(app: OwnApp, first_due_at: DateTime<Utc>) -> (i64, i64) {
+    eventually("all are sent", || async { app.api.get("/schedules?status=pending").await.body["data"] == json!([]) })
         .await;
-    let mut left: HashMap<i64, Vec<i64>> = HashMap::new();
+    let mut lateness_by_number: HashMap<i64, Vec<i64>> = HashMap::new();
     for message in app.api.all("/messages").await {
         let number: i64 = message["body"].as_str().and_then(|text| text.parse().ok()).expect("a number");
-        let late = (time(&message["createdAt"]) - due(begin, number)).num_milliseconds();
-        left.entry(number).or_default().push(late);
+        let late = (time(&message["createdAt"]) - due(first_due_at, number)).num_milliseconds();
+        lateness_by_number.entry(number).or_default().push(late);
     }
-    let mut late: Vec<i64> = left.values().flatten().copied().collect();
+    let mut late: Vec<i64> = lateness_by_number.values().flatten().copied().collect();
     late.sort_unstable();
     println!("of {} the latest was {:?} ms late, the median {} ms", late.len(), late.last(), late[late.len() / 2]);
-    assert_eq!((left.len(), late.len()), (MESSAGES as usize, MESSAGES as usize));
-    let seen = metrics(&app).await;
-    assert_eq!(seen.value("hotline_schedules_ended_total{end=\"sent\"}"), MESSAGES as f64);
-    assert_eq!(seen.value("hotline_schedules_ended_total{end=\"failed\"}"), 0.0);
+    assert_eq!((lateness_by_number.len(), late.len()), (MESSAGES as usize, MESSAGES as usize));
+    let scraped = metrics(&app).await;
+    assert_eq!(scraped.value("hotline_schedules_ended_total{end=\"sent\"}"), MESSAGES as f64);
+    assert_eq!(scraped.value("hotline_schedules_ended_total{end=\"failed\"}"), 0.0);
     app.stop().await;
     (late[0], late[late.len() - 1])
 }
 
 #[actix_web::test]
-async fn two_thousand_within_ten_seconds_leave_each_once_and_none_before_its_time() {
+async fn two_thousand_within_ten_seconds_are_each_sent_once_and_none_before_its_time() {
     /// How many times the clock is advanced while they are sent.
     const STEPS: i64 = 4;
-    let (app, begin) = schedule_all().await;
+    let (app, first_due_at) = schedule_all().await;
     for step in 1..=STEPS {
         let last = MESSAGES * step / STEPS - 1;
-        move_clock_to(due(begin, last));
-        let has_left = format!("{last} has left, and all before it");
-        eventually(&has_left, || async {
+        move_clock_to(due(first_due_at, last));
+        let is_sent = format!("{last} is sent, and all before it");
+        eventually(&is_sent, || async {
             let sent = metrics(&app).await.value("hotline_schedules_ended_total{end=\"sent\"}");
-            assert!(sent <= (last + 1) as f64, "{sent} have left when {last} is due");
+            assert!(sent <= (last + 1) as f64, "{sent} are sent when {last} is due");
             sent == (last + 1) as f64
         })
         .await;
     }
     // The clock stands still between the steps, so a message is late by less than a step.
-    let (earliest, latest) = lateness_ms(app, begin).await;
+    let (earliest, latest) = lateness_ms(app, first_due_at).await;
     assert!(earliest >= 0 && latest < MESSAGES * APART_MS / STEPS, "{earliest} {latest}");
 }
 
 #[actix_web::test]
 async fn two_thousand_within_ten_seconds_leave_at_their_time_measured() {
-    let (app, begin) = schedule_all().await;
-    clock::advance((begin - clock::now()).to_std().expect("a time to come"));
-    let (earliest, latest) = lateness_ms(app, begin).await;
+    let (app, first_due_at) = schedule_all().await;
+    clock::advance((first_due_at - clock::now()).to_std().expect("a time in the future"));
+    let (earliest, latest) = lateness_ms(app, first_due_at).await;
     assert!(earliest >= 0 && latest <= LATE_MS_MAX, "{earliest} {latest}");
 }
 
@@ -116,7 +116,7 @@ async fn messages_due_while_no_process_ran_are_sent_at_the_start_once_and_the_ol
         schedule(&app, request_to(&app, contact, &number.to_string(), &at)).await;
     }
     let later = schedule(&app, request_to(&app, other, "later", &at)).await;
-    // A week has passed. The last one made is the oldest.
+    // A week passes, and the message created last is the oldest.
     app.api.get("/schedules").await.data(200);
     let moved = "update schedules set send_at = now() - interval '7 days' - id * interval '1 second' where id <> $1";
     let app = app
@@ -124,7 +124,7 @@ async fn messages_due_while_no_process_ran_are_sent_at_the_start_once_and_the_ol
             sqlx::query(moved).bind(later).execute(&database.db).await.expect("moved");
         })
         .await;
-    eventually("all have left", || async { listed(&app.api, "/schedules?status=sent").await.len() as i64 == MESSAGES })
+    eventually("all are sent", || async { listed(&app.api, "/schedules?status=sent").await.len() as i64 == MESSAGES })
         .await;
     let messages = app.api.all("/messages").await;
     let numbers: Vec<i64> =
@@ -142,7 +142,7 @@ async fn messages_due_while_no_process_ran_are_sent_at_the_start_once_and_the_ol
 }
 
 #[actix_web::test]
-async fn no_message_is_sent_of_a_company_that_another_process_serves() {
+async fn no_message_of_a_company_that_another_process_serves_is_sent() {
     let app = OwnApp::start().await;
     let (_, contact) = app.session("visitor").await;
     let at = in_ms(TEN_MINUTES_MS);
@@ -159,7 +159,7 @@ async fn no_message_is_sent_of_a_company_that_another_process_serves() {
     let theirs = json!({"contactId": theirs, "channelId": other.webchat, "body": "hello", "sendAt": after});
     other_api.post("/schedules", theirs).await.data(201);
     move_clock_to(time(&json!(after)));
-    eventually("the other company's has left", || async {
+    eventually("the other company's message is sent", || async {
         other_api.get("/schedules?status=sent").await.body["data"].as_array().is_some_and(|sent| sent.len() == 1)
     })
     .await;

@@ -1,4 +1,4 @@
-//! Authors of records: the agent for whom something was done, and the integration that did it.
+//! Who did what: the agent and the integration that a record names. Also users who leave queues, and URLs of files.
 
 use reqwest::Method;
 use serde_json::{Value, json};
@@ -10,7 +10,7 @@ use crate::support::{Reply, TestApp, eventually};
 
 const PNG: &[u8] = b"\x89PNG\r\n\x1a\n\0\0\0\rIHDR";
 
-async fn opened(app: &TestApp, number: &str, more: Value) -> i64 {
+async fn open_ticket(app: &TestApp, number: &str, more: Value) -> i64 {
     let mut body = json!({"channelId": app.company.phone, "contactId": app.contact(number).await});
     body.as_object_mut().expect("object").extend(more.as_object().expect("object").clone());
     id(app.api.post("/tickets", body).await.data(201))
@@ -54,9 +54,9 @@ async fn a_message_and_a_note_name_the_agent_of_the_request_and_the_integration(
     app.api.post(&path, json!({"body": "x", "userId": "ana"})).await.error(422, "ERR_API_VALIDATION");
 
     let written = app.api.all(&format!("/tickets/{ticket_id}/messages")).await;
-    let by = |message: &Value| (message["user"].clone(), message["integration"].clone());
+    let authors = |message: &Value| (message["user"].clone(), message["integration"].clone());
     assert_eq!(
-        written.iter().map(by).collect::<Vec<_>>(),
+        written.iter().map(authors).collect::<Vec<_>>(),
         [
             (Value::Null, Value::Null),
             (ana.clone(), integration.clone()),
@@ -110,10 +110,12 @@ async fn an_agent_who_leaves_a_queue_loses_its_open_tickets_with_an_event() {
     let app = TestApp::shared().await;
     let company = app.company.clone();
     let (support, sales, ben) = (company.support, company.sales, company.ben);
-    let mine = async |number: &str, queue: Value| opened(&app, number, json!({"queueId": queue, "userId": ben})).await;
-    let (one, two) = (mine("5511900000001", json!(support)).await, mine("5511900000002", json!(support)).await);
-    let elsewhere = mine("5511900000003", json!(sales)).await;
-    let closed = mine("5511900000004", json!(sales)).await;
+    let open_for_ben =
+        async |number: &str, queue: Value| open_ticket(&app, number, json!({"queueId": queue, "userId": ben})).await;
+    let (one, two) =
+        (open_for_ben("5511900000001", json!(support)).await, open_for_ben("5511900000002", json!(support)).await);
+    let elsewhere = open_for_ben("5511900000003", json!(sales)).await;
+    let closed = open_for_ben("5511900000004", json!(sales)).await;
     app.api.post(&format!("/tickets/{closed}/close"), json!({})).await.data(200);
 
     // A refused change unassigns no ticket.
@@ -149,10 +151,10 @@ async fn an_agent_who_leaves_a_queue_loses_its_open_tickets_with_an_event() {
 }
 
 #[actix_web::test]
-async fn a_transfer_to_a_tickets_own_queue_and_agent_is_no_event() {
+async fn a_transfer_to_a_tickets_own_queue_and_agent_adds_no_event() {
     let app = TestApp::shared().await;
     let place = json!({"queueId": app.company.support, "userId": app.company.ana});
-    let open = opened(&app, "5511900000001", place.clone()).await;
+    let open = open_ticket(&app, "5511900000001", place.clone()).await;
     let before = ticket(&app.api, open).await;
     let moved = app.api.post(&format!("/tickets/{open}/transfer"), place).await;
     assert_eq!(moved.data(200), &before);
@@ -161,7 +163,7 @@ async fn a_transfer_to_a_tickets_own_queue_and_agent_is_no_event() {
 }
 
 #[actix_web::test]
-async fn a_channel_whose_queue_is_not_active_opens_tickets_without_one() {
+async fn a_channel_whose_queue_is_inactive_opens_tickets_without_a_queue() {
     let app = TestApp::shared().await;
     let queue = format!("/queues/{}", app.company.support);
     app.api.put(&queue, json!({"active": false, "distribution": "round_robin", "greeting": "Hi"})).await.data(200);
@@ -225,7 +227,7 @@ async fn the_url_of_a_file_has_the_host_of_the_request() {
         if let Some(host) = host {
             request = request.header("host", host);
         }
-        // The caller is no trusted proxy, so these headers are ignored.
+        // The caller is not a trusted proxy, so these headers are ignored.
         let reply =
             Reply::of(request.header("x-forwarded-proto", "https").header("x-forwarded-host", "evil.example")).await;
         reply.data(200)[0]["media"].clone()

@@ -1,4 +1,4 @@
-//! A conflict names what stands in the way.
+//! Refusals name what stands in the way: the record in conflict, the reason or the file.
 
 use serde_json::json;
 

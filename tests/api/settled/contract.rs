@@ -8,7 +8,7 @@ use crate::support::{OwnApp, Reply, TestApp};
 
 /// Every page that exists can be read, and a page number beyond the last finds an empty page.
 #[actix_web::test]
-async fn every_page_that_exists_is_read_however_deep() {
+async fn every_page_that_exists_can_be_read_however_deep() {
     let app = OwnApp::start().await;
     let seeded = "insert into tags (company_id, name) select $1, 'tag ' || n from generate_series(1, 20250) n";
     sqlx::query(seeded).bind(app.company.id).execute(&app.db).await.expect("tags");
@@ -28,9 +28,9 @@ async fn every_page_that_exists_is_read_however_deep() {
     app.stop().await;
 }
 
-/// A number beyond the range of a float is valid JSON, so its field is refused and not the body.
+/// A number beyond the range of a float is valid JSON, so the error names its field instead of refusing the whole body.
 #[actix_web::test]
-async fn a_number_too_large_for_a_float_is_refused_by_its_field() {
+async fn a_number_too_large_for_a_float_is_an_error_of_its_field() {
     let app = TestApp::shared().await;
     let product = id(app.api.post("/products", json!({"name": "p", "price": 1})).await.data(201));
     let send = async |method: Method, path: &str, body: String| {
@@ -48,7 +48,7 @@ async fn a_number_too_large_for_a_float_is_refused_by_its_field() {
             let refused = send(method.clone(), &path, body).await;
             assert!(refused.invalid_fields().contains(&name.to_owned()), "{method} {path} {digits}: {}", refused.body);
         }
-        // An unknown field is ignored, whatever its number.
+        // An unknown field is ignored, whatever number it holds.
         let body = format!(r#"{{"name": "Maria", "unknown": [{digits}]}}"#);
         send(Method::POST, "/contacts", body).await.data(201);
     }
@@ -137,7 +137,7 @@ async fn a_contacts_field_may_be_called_like_a_variable() {
 
 /// A field that cannot be changed may be sent with its present value; another value is refused.
 #[actix_web::test]
-async fn fixed_fields_may_be_repeated_and_not_changed() {
+async fn fixed_fields_may_be_repeated_but_not_changed() {
     let app = TestApp::shared().await;
     let board = async |name: &str| id(app.api.post("/crm/boards", json!({"name": name})).await.data(201));
     let (board, other) = (board("One").await, board("Two").await);
@@ -159,7 +159,7 @@ async fn fixed_fields_may_be_repeated_and_not_changed() {
 }
 
 #[actix_web::test]
-async fn positions_and_addresses_of_webhooks_are_checked() {
+async fn urls_and_replay_positions_of_webhooks_are_checked() {
     let app = TestApp::shared().await;
     for url in ["https:///x", "https:////x", "https://\\x"] {
         assert_eq!(app.api.post("/webhooks", json!({"url": url})).await.invalid_fields(), ["url"], "{url}");
@@ -174,7 +174,7 @@ async fn positions_and_addresses_of_webhooks_are_checked() {
 
 /// No zone skips a day now; Samoa had no 30 December 2011.
 #[actix_web::test]
-async fn a_day_that_the_zone_skipped_is_no_row_of_a_report() {
+async fn a_day_that_the_zone_skipped_has_no_row_in_a_report() {
     let app = TestApp::shared().await;
     let span = "timeZone=Pacific/Apia&from=2011-12-28T10:00:00Z&to=2011-12-31T09:59:59.999Z";
     for report in ["tickets", "messages", "sales"] {

@@ -10,8 +10,8 @@ use serde_json::{Value, json};
 use crate::steps::{restarted, ticket};
 use crate::support::{OwnApp, TestApp, eventually};
 
-/// An object of numbers that PostgreSQL writes out in 309 digits, which are read as infinity. Some of its fields are in
-/// columns of a known form.
+/// An object of numbers that PostgreSQL writes out in 309 digits, which are read as infinity. `peers` and `tickets` are
+/// also fields of columns whose JSON has a fixed form.
 const POISON: &str =
     "(select jsonb_object_agg(name, 1.7976931348623157e308) from unnest(array['a', 'peers', 'tickets']) name)";
 
@@ -24,7 +24,7 @@ const SPOILED: i64 = 7777;
 const ERASABLE: i64 = 7778;
 
 /// Inserts two processes of a cluster, each with a report.
-async fn two_reports(db: &PgPool) {
+async fn insert_two_reports(db: &PgPool) {
     for node in ["one", "two"] {
         sqlx::query(
             "with begun as (insert into lives (node, address, speaks, draining) values ($1, $1, 1, true) returning life)
@@ -127,7 +127,7 @@ async fn an_unreadable_value_in_any_json_column_stops_neither_a_list_nor_a_start
         .execute(&db)
         .await
         .expect("an erasure");
-    two_reports(&db).await;
+    insert_two_reports(&db).await;
     sqlx::query(
         "insert into early_revisions (company_id, channel_id, provider_message_id, kind, key, revision, at)
          values ($1, $2, 'wamid.unknown', 'deleted', '', '{}', now())",
@@ -151,7 +151,7 @@ async fn an_unreadable_value_in_any_json_column_stops_neither_a_list_nor_a_start
             continue;
         }
         // One token of the company and one message stay readable.
-        let which = match table.as_str() {
+        let condition = match table.as_str() {
             "tokens" => format!("id = {}", second.id),
             "messages" => format!("id <> {good}"),
             "beats" => "life = (select min(life) from beats)".to_owned(),
@@ -159,7 +159,7 @@ async fn an_unreadable_value_in_any_json_column_stops_neither_a_list_nor_a_start
         };
         // An erasure that is done is not read again.
         let pending = if table == "erasures" { ", done_at = null" } else { "" };
-        let poison = format!("update {table} set \"{column}\" = {POISON}{pending} where {which}");
+        let poison = format!("update {table} set \"{column}\" = {POISON}{pending} where {condition}");
         let poisoned = sqlx::query(sqlx::AssertSqlSafe(poison)).execute(&db).await.expect("poisoned");
         assert!(poisoned.rows_affected() > 0, "nothing is in {table}.{column}: add it above");
         request_every_list(&app).await;
@@ -183,7 +183,8 @@ async fn an_unreadable_value_in_any_json_column_stops_neither_a_list_nor_a_start
     };
     check_reads(&app).await;
     assert_others_are_served(&db, company).await;
-    eventually("a token nobody can read permits nothing", || async { api.get("/tags").await.status == 403 }).await;
+    eventually("a token whose row is unreadable permits nothing", || async { api.get("/tags").await.status == 403 })
+        .await;
     // A restart loads everything again.
     let app = restarted(app).await;
     check_reads(&app).await;

@@ -8,7 +8,7 @@ use crate::support::{OwnApp, TestApp};
 
 const STRICT: &str = "strict-transport-security";
 
-/// Requests of each operation and page, and of paths that do not exist.
+/// Requests for each operation and page, and for paths that do not exist.
 fn requests(app: &TestApp) -> Vec<(String, RequestBuilder)> {
     let mut requests = Vec::new();
     for document in [hotline::routes::document(), hotline::routes::panel_document()] {
@@ -37,7 +37,7 @@ fn requests(app: &TestApp) -> Vec<(String, RequestBuilder)> {
         requests.push((format!("PATCH {path}"), app.api.anonymous(Method::PATCH, path)));
     }
     for path in ["/tags", "/contacts", "/nowhere", "/reports/tickets", "/tags/1", "/tags/x"] {
-        requests.push((format!("GET {path} of a token"), app.api.request(Method::GET, path)));
+        requests.push((format!("GET {path} with a token"), app.api.request(Method::GET, path)));
     }
     requests
 }
@@ -48,7 +48,7 @@ fn has_nosniff(headers: &HeaderMap) -> bool {
 
 #[actix_web::test]
 async fn every_answer_forbids_type_sniffing_and_an_https_answer_requires_https() {
-    // The tests' own address is the proxy.
+    // The tests' own address counts as a trusted proxy.
     let trusted_proxies = vec!["127.0.0.1/32".parse().expect("a range")];
     let app = OwnApp::start_with(TestOptions { trusted_proxies, ..TestOptions::default() }).await;
     for (scheme, strict) in [("https", Some("max-age=31536000")), ("http", None)] {
@@ -62,7 +62,7 @@ async fn every_answer_forbids_type_sniffing_and_an_https_answer_requires_https()
         }
     }
     app.stop().await;
-    // The header of a caller that is no trusted proxy is ignored.
+    // The header of a caller that is not a trusted proxy is ignored.
     let app = TestApp::shared().await;
     let request = app.api.request(Method::GET, "/tags").header("x-forwarded-proto", "https");
     let answer = request.send().await.expect("an answer");

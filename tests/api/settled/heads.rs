@@ -59,7 +59,7 @@ async fn every_get_has_a_head_with_the_same_headers_and_no_body() {
     paths.extend(other_paths.filter(|path| !path.ends_with("/socket") && !path.starts_with("/hooks")));
     paths.extend(["/api/v1/openapi.json", "/docs", "/docs/", "/nothing"].map(str::to_owned));
     let client = hotline::tls::client().redirect(reqwest::redirect::Policy::none()).build().expect("client");
-    let mut found = 0;
+    let mut successes = 0;
     for path in paths {
         let url = format!("http://{}{}", app.address, filled(&path));
         let ask = async |method: Method, packed: bool| {
@@ -100,12 +100,12 @@ async fn every_get_has_a_head_with_the_same_headers_and_no_body() {
             if status != 204 && status != 304 && !headers.contains_key("transfer-encoding") {
                 assert_eq!(headers["content-length"], body.len().to_string(), "{path}");
             }
-            found += usize::from(status == 200);
+            successes += usize::from(status == 200);
         }
     }
-    assert!(found > api_paths, "only {found} answers are 200");
+    assert!(successes > api_paths, "only {successes} answers are 200");
 
-    // A `HEAD` needs the same permission as a `GET`, and messages that only a `HEAD` requested are not delivered.
+    // A `HEAD` needs the same permission as a `GET`, and does not mark the messages of the list as delivered.
     let list = format!("/webchat/sessions/{session}/messages");
     app.api
         .post("/messages", json!({"ticketId": ticket_id.parse::<i64>().expect("an id"), "type": "text", "body": "x"}))
@@ -121,7 +121,7 @@ async fn every_get_has_a_head_with_the_same_headers_and_no_body() {
 }
 
 #[actix_web::test]
-async fn an_unknown_route_says_that_there_is_none() {
+async fn an_unknown_route_is_answered_with_no_such_endpoint() {
     let app = TestApp::shared().await;
     for path in ["/nothing", "/tickets/1/nothing", "/tickets/"] {
         let reply = app.api.get(path).await;

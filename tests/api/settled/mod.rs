@@ -1,4 +1,4 @@
-//! Sentences of the contract that hold for many endpoints at once.
+//! Rules of the contract that hold for many endpoints at once.
 
 mod authors;
 mod conflicts;

@@ -6,7 +6,7 @@ use crate::steps::{id, ids, listed};
 use crate::support::TestApp;
 
 #[actix_web::test]
-async fn a_blank_optional_text_is_null_and_clears() {
+async fn a_blank_optional_text_is_null_and_clears_the_field() {
     let app = TestApp::shared().await;
     let full = json!({"name": "Maria", "email": "m@example.com", "code": "C", "utmSource": "s", "sourceUrl": "u"});
     let contact = id(app.api.post("/contacts", full).await.data(201));
@@ -28,7 +28,7 @@ async fn a_blank_optional_text_is_null_and_clears() {
 }
 
 #[actix_web::test]
-async fn marketing_fields_are_free_texts_and_those_of_visitors_are_cut() {
+async fn marketing_fields_are_free_text_and_long_ones_of_visitors_are_cut() {
     let app = TestApp::shared().await;
     let names = [
         "sourceUrl",
@@ -61,7 +61,7 @@ async fn marketing_fields_are_free_texts_and_those_of_visitors_are_cut() {
     let opened = app.api.post("/webchat/sessions", opening).await;
     let contact = &opened.data(201)["contact"];
     for name in ["sourceUrl", "utmSource", "utmMedium", "utmCampaign", "utmId"] {
-        assert_eq!(contact[name], fits, "{name} is cut");
+        assert_eq!(contact[name], fits, "{name} was not cut to the maximum");
     }
     app.stop().await;
 }
@@ -101,7 +101,7 @@ async fn a_search_finds_records_with_every_word_and_numbers_in_any_notation() {
 }
 
 #[actix_web::test]
-async fn custom_fields_are_listed_by_position_and_get_no_key_of_a_built_in_variable() {
+async fn custom_fields_are_listed_by_position_and_never_get_the_key_of_a_built_in_variable() {
     let app = TestApp::shared().await;
     let field = |name: &str, application: &str| json!({"name": name, "application": application, "type": "text"});
     let make = async |name: &str, application: &str| {
@@ -111,8 +111,8 @@ async fn custom_fields_are_listed_by_position_and_get_no_key_of_a_built_in_varia
     let d = make("D", "contact").await;
     app.api.put("/custom-fields/order", json!({"application": "contact", "orderedIds": [d, a, b]})).await.data(200);
     assert_eq!(listed(&app.api, "/custom-fields").await, [c, d, a, b]);
-    let turned = app.api.get("/custom-fields?application=contact&order=desc").await;
-    assert_eq!(ids(turned.data(200).as_array().expect("a list")), [b, a, d]);
+    let reversed = app.api.get("/custom-fields?application=contact&order=desc").await;
+    assert_eq!(ids(reversed.data(200).as_array().expect("a list")), [b, a, d]);
     for (name, application, key) in [
         ("Name", "contact", "contact_name"),
         ("  email ", "contact", "contact_email"),

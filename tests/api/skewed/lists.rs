@@ -4,12 +4,12 @@ use reqwest::Method;
 use serde_json::{Value, json};
 
 use super::seed::run;
-use super::{Asker, World};
+use super::{Caller, World};
 use crate::front_door::world::noun;
 use crate::support::Person;
 
-impl Asker {
-    /// The id for a parameter that names one of the asker's records.
+impl Caller {
+    /// The id for a parameter that names one of the caller's records.
     fn id(&self, name: &str) -> Option<i64> {
         Some(match name {
             "contactId" => self.contact,
@@ -24,7 +24,7 @@ impl Asker {
         })
     }
 
-    /// Values for a filter: some that the company has, and some that it has not.
+    /// Values for a filter: some that the company has, and some that it does not have.
     fn values(&self, name: &str, schema: &Value) -> Vec<String> {
         if let Some(words) = schema["enum"].as_array() {
             return words.iter().filter_map(Value::as_str).map(str::to_owned).collect();
@@ -46,7 +46,7 @@ impl Asker {
 }
 
 /// The queries of a list: pages and orders, and one for each value of each filter.
-fn queries(asker: &Asker, path: &str, parameters: &[Value], ids: &[(&str, i64)]) -> Vec<String> {
+fn queries(caller: &Caller, path: &str, parameters: &[Value], ids: &[(&str, i64)]) -> Vec<String> {
     let mut queries = vec![String::new(), "&order=desc".to_owned(), "&page=3".to_owned(), "&cursor=".to_owned()];
     for parameter in parameters.iter().filter(|parameter| parameter["in"] == "query") {
         let name = parameter["name"].as_str().expect("a name");
@@ -55,9 +55,9 @@ fn queries(asker: &Asker, path: &str, parameters: &[Value], ids: &[(&str, i64)])
         }
         let noun = noun(path, name);
         let own = ids.iter().find(|(known, _)| *known == noun).map(|(_, id)| *id);
-        let values = match asker.id(&noun).or(own) {
+        let values = match caller.id(&noun).or(own) {
             Some(id) => vec![id.to_string()],
-            None => asker.values(name, &parameter["schema"]),
+            None => caller.values(name, &parameter["schema"]),
         };
         assert!(!values.is_empty(), "{path} has a filter {name} that this test has no value for");
         queries.extend(values.into_iter().map(|value| {
@@ -74,28 +74,28 @@ fn queries(asker: &Asker, path: &str, parameters: &[Value], ids: &[(&str, i64)])
 
 #[actix_web::test]
 async fn a_list_reads_what_its_company_has_and_nothing_of_others() {
-    let (mut world, askers) = World::make().await;
+    let (mut world, callers) = World::make().await;
     let document = hotline::routes::document();
     let mut lists = 0;
-    for asker in &askers {
+    for caller in &callers {
         let db = &world.app.db;
-        let one = async |statement: &'static str| -> i64 {
-            sqlx::query_scalar(statement).bind(asker.company.id).fetch_one(db).await.expect("an id")
+        let select_id = async |statement: &'static str| -> i64 {
+            sqlx::query_scalar(statement).bind(caller.company.id).fetch_one(db).await.expect("an id")
         };
         let ids = [
-            ("profileId", one("select max(id) from profiles where company_id = $1").await),
-            ("wrapupCategoryId", one("select max(id) from wrapup_categories where company_id = $1").await),
-            ("productCategoryId", one("select max(id) from product_categories where company_id = $1").await),
-            ("campaignId", one("select max(id) from campaigns where company_id = $1").await),
-            ("webhookId", one("select max(id) from webhooks where company_id = $1").await),
-            ("boardId", one("select max(id) from boards where company_id = $1").await),
-            ("listId", one("select max(id) from board_lists where company_id = $1").await),
-            ("statusId", one("select max(id) from card_statuses where company_id = $1").await),
-            ("businessId", one("select max(id) from businesses where company_id = $1").await),
-            ("originId", one("select max(id) from card_origins where company_id = $1").await),
+            ("profileId", select_id("select max(id) from profiles where company_id = $1").await),
+            ("wrapupCategoryId", select_id("select max(id) from wrapup_categories where company_id = $1").await),
+            ("productCategoryId", select_id("select max(id) from product_categories where company_id = $1").await),
+            ("campaignId", select_id("select max(id) from campaigns where company_id = $1").await),
+            ("webhookId", select_id("select max(id) from webhooks where company_id = $1").await),
+            ("boardId", select_id("select max(id) from boards where company_id = $1").await),
+            ("listId", select_id("select max(id) from board_lists where company_id = $1").await),
+            ("statusId", select_id("select max(id) from card_statuses where company_id = $1").await),
+            ("businessId", select_id("select max(id) from businesses where company_id = $1").await),
+            ("originId", select_id("select max(id) from card_origins where company_id = $1").await),
         ];
-        let body = json!({"channelId": asker.company.webchat, "visitor": {"name": "Visitor"}});
-        let session = asker.api.post("/webchat/sessions", body).await.data(201)["id"].as_str().expect("id").to_owned();
+        let body = json!({"channelId": caller.company.webchat, "visitor": {"name": "Visitor"}});
+        let session = caller.api.post("/webchat/sessions", body).await.data(201)["id"].as_str().expect("id").to_owned();
         for (path, item) in document["paths"].as_object().expect("paths") {
             let Some(path) = path.strip_prefix("/api/v1") else { continue };
             let Some(parameters) = item["get"]["parameters"].as_array() else { continue };
@@ -110,25 +110,25 @@ async fn a_list_reads_what_its_company_has_and_nothing_of_others() {
             for parameter in parameters.iter().filter(|parameter| parameter["in"] == "path") {
                 let name = parameter["name"].as_str().expect("a name");
                 let own = ids.iter().find(|(known, _)| *known == name).map(|(_, id)| *id);
-                if let Some(id) = asker.id(name).or(own) {
+                if let Some(id) = caller.id(name).or(own) {
                     filled = filled.replace(&format!("{{{name}}}"), &id.to_string());
                 }
             }
             assert!(!filled.contains('{'), "{filled} has an id that this test does not know");
             lists += 1;
-            for query in queries(asker, &filled, parameters, &ids) {
+            for query in queries(caller, &filled, parameters, &ids) {
                 let path = format!("{filled}?perPage=5{query}");
-                world.judge(asker, Method::GET, &path, None, asker.reads_max).await;
+                world.judge(caller, Method::GET, &path, None, caller.reads_max).await;
             }
         }
     }
     assert!(lists >= 2 * 15, "the document has {lists} lists");
     // The events have no pages: each request reads those after an id.
-    for asker in &askers {
+    for caller in &callers {
         for query in
             ["", "?after=3&limit=1", "?limit=1000", "?types=card.won", "?after=2&types=message.received,note.added"]
         {
-            let reply = world.judge(asker, Method::GET, &format!("/events{query}"), None, asker.reads_max).await;
+            let reply = world.judge(caller, Method::GET, &format!("/events{query}"), None, caller.reads_max).await;
             let data = reply.data(200).as_array().expect("events");
             assert!(
                 query.contains("card.won") || data.iter().any(|event| event["data"]["body"] == "Some text"),
@@ -136,12 +136,12 @@ async fn a_list_reads_what_its_company_has_and_nothing_of_others() {
             );
         }
     }
-    world.end().await;
+    world.assert_and_stop().await;
 }
 
 #[actix_web::test]
-async fn a_list_of_the_panel_alone_reads_what_its_company_has_and_nothing_of_others() {
-    let (mut world, askers) = World::make().await;
+async fn a_list_that_only_the_panel_has_reads_what_its_company_has_and_nothing_of_others() {
+    let (mut world, callers) = World::make().await;
     let db = world.app.db.clone();
     for statement in [
         "insert into audit_log (company_id, actor_kind, actor_id, actor_name, action)
@@ -158,8 +158,8 @@ async fn a_list_of_the_panel_alone_reads_what_its_company_has_and_nothing_of_oth
     let public = hotline::routes::document();
     let document = hotline::routes::panel_document();
     let mut lists = Vec::new();
-    for asker in &askers {
-        let person = admin.in_company(asker.company.id);
+    for caller in &callers {
+        let person = admin.in_company(caller.company.id);
         for (full_path, item) in document["paths"].as_object().expect("paths") {
             let Some(path) = full_path.strip_prefix("/panel/api/v1") else { continue };
             let is_public = !public["paths"][format!("/api/v1{path}")]["get"].is_null();
@@ -169,15 +169,15 @@ async fn a_list_of_the_panel_alone_reads_what_its_company_has_and_nothing_of_oth
                 continue;
             }
             lists.push(path.to_owned());
-            for query in queries(asker, path, parameters, &[]) {
+            for query in queries(caller, path, parameters, &[]) {
                 let path = format!("{path}?perPage=5{query}");
                 let request = person.request(Method::GET, &path);
-                world.judge_request(asker, (Method::GET, &path), request, asker.reads_max).await;
+                world.judge_request(caller, (Method::GET, &path), request, caller.reads_max).await;
             }
         }
     }
     lists.sort_unstable();
     lists.dedup();
     assert_eq!(lists, ["/account/sessions", "/audit-log", "/installation/audit-log", "/tokens"]);
-    world.end().await;
+    world.assert_and_stop().await;
 }

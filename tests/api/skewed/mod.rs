@@ -47,11 +47,11 @@ struct World {
     /// The number of judged calls.
     judged: usize,
     /// The number of judged calls whose statements have reported plans.
-    seen: usize,
+    with_plans: usize,
 }
 
-/// A company, a client for it, ids of some of its records, and its limit.
-struct Asker {
+/// A company that makes calls, with its client, ids of some of its records, and its limit.
+struct Caller {
     api: Api,
     company: Company,
     contact: i64,
@@ -63,13 +63,13 @@ struct Asker {
 }
 
 impl World {
-    async fn make() -> (Self, Vec<Asker>) {
+    async fn make() -> (Self, Vec<Caller>) {
         let plans = Plans::default();
         let subscriber = tracing_subscriber::registry().with(plans.clone());
         tracing::subscriber::set_global_default(subscriber).expect("each test has a process of its own");
         let mut database = TestDatabase::filled("skewed", seed::fill).await;
         let db = &database.db.clone();
-        let (grown, tiny) = seed::askers(db).await;
+        let (grown, tiny) = seed::callers(db).await;
         database.options = database.options.options([
             ("session_preload_libraries", "auto_explain"),
             ("auto_explain.log_min_duration", "0"),
@@ -82,7 +82,7 @@ impl World {
         // Not a member of a cluster: a member also sends statements at intervals, which would be counted.
         let options = TestOptions { member: false, ..TestOptions::default() };
         let app = OwnApp::serve(&options, database, empty_folder(), grown.clone()).await;
-        let mut askers = Vec::new();
+        let mut callers = Vec::new();
         for (company, rows, reads_max) in [(grown, GROWN, GROWN_READS_MAX), (tiny, TINY, TINY_READS_MAX)] {
             let api = app.api.with_key(&company.key);
             eventually("the directory is loaded", || async { api.get("/channels").await.status == 200 }).await;
@@ -99,32 +99,32 @@ impl World {
                 company.id
             );
             run(db, &webhooks).await;
-            askers.push(Asker { api, company, contact, ticket, tag, list, rows, reads_max });
+            callers.push(Caller { api, company, contact, ticket, tag, list, rows, reads_max });
         }
-        (Self { app, plans, too_much: Vec::new(), judged: 0, seen: 0 }, askers)
+        (Self { app, plans, too_much: Vec::new(), judged: 0, with_plans: 0 }, callers)
     }
 
     /// Makes a call, and checks that its statements read at most `reads_max` rows.
     async fn judge(
         &mut self,
-        asker: &Asker,
+        caller: &Caller,
         method: Method,
         path: &str,
         body: Option<&Value>,
         reads_max: u64,
     ) -> Reply {
-        let request = asker.api.request(method.clone(), path);
+        let request = caller.api.request(method.clone(), path);
         let request = match body {
             Some(body) => request.json(body),
             None => request,
         };
-        self.judge_request(asker, (method, path), request, reads_max).await
+        self.judge_request(caller, (method, path), request, reads_max).await
     }
 
     /// Does the same with a request of another caller in the company.
     async fn judge_request(
         &mut self,
-        asker: &Asker,
+        caller: &Caller,
         (method, path): (Method, &str),
         request: RequestBuilder,
         reads_max: u64,
@@ -132,40 +132,45 @@ impl World {
         self.plans.take();
         let reply = Reply::of(request).await;
         assert!(reply.status.is_success(), "{method} {path}: {} {}", reply.status, reply.body);
-        self.judge_plans(asker, &format!("{method} {path}"), reads_max);
+        self.judge_plans(caller, &format!("{method} {path}"), reads_max);
         reply
     }
 
     /// Waits until all references to a deleted record are removed, and checks that this read at most `reads_max` rows.
-    async fn judge_steps(&mut self, asker: &Asker, reads_max: u64) {
+    async fn judge_steps(&mut self, caller: &Caller, reads_max: u64) {
         let db = self.app.db.clone();
         eventually("no cascade is left", || async {
             let count = sqlx::query_scalar::<_, i64>("select count(*) from cascades where company_id = $1");
-            count.bind(asker.company.id).fetch_one(&db).await.expect("a count") == 0
+            count.bind(caller.company.id).fetch_one(&db).await.expect("a count") == 0
         })
         .await;
-        self.judge_plans(asker, "the cascade", reads_max);
+        self.judge_plans(caller, "the cascade", reads_max);
     }
 
     /// Checks that the statements since the plans were last taken read at most `reads_max` rows.
-    fn judge_plans(&mut self, asker: &Asker, call: &str, reads_max: u64) {
+    fn judge_plans(&mut self, caller: &Caller, call: &str, reads_max: u64) {
         let plans = self.plans.take();
         self.judged += 1;
-        self.seen += usize::from(!plans.is_empty());
+        self.with_plans += usize::from(!plans.is_empty());
         let read = rows_read_by(&plans);
         if read > reads_max {
             let worst = plans.iter().max_by_key(|plan| rows_read(&plan["Plan"])).expect("a statement");
             self.too_much.push(format!(
                 "{call} of {} read {read} rows, of which {} in: {worst:#}",
-                asker.company.id,
+                caller.company.id,
                 rows_read(&worst["Plan"])
             ));
         }
     }
 
-    async fn end(self) {
+    async fn assert_and_stop(self) {
         // Calls that are answered from memory send no statement.
-        assert!(self.seen * 2 > self.judged, "only {} of {} calls reported statements", self.seen, self.judged);
+        assert!(
+            self.with_plans * 2 > self.judged,
+            "only {} of {} calls reported statements",
+            self.with_plans,
+            self.judged
+        );
         assert!(self.too_much.is_empty(), "{}\n{} calls", self.too_much.join("\n"), self.too_much.len());
         self.app.stop().await;
     }

@@ -1,4 +1,4 @@
-//! The plans that statements report.
+//! The query plans that PostgreSQL reports for the statements of the service.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -62,7 +62,7 @@ pub fn rows_read(plan: &Value) -> u64 {
 }
 
 /// The number of rows that statements read. Each statement that loads the directory counts once: how often the
-/// directory is loaded while a call is made depends on when the news of the calls before it arrive.
+/// directory is loaded while a call is made depends on when the notifications of earlier calls arrive.
 pub fn rows_read_by(plans: &[Value]) -> u64 {
     let mut loaded: BTreeMap<&str, u64> = BTreeMap::new();
     let mut read = 0;
@@ -86,6 +86,6 @@ fn the_directory_is_loaded_with_these_statements() {
         include_str!("../../../persistence/src/tables/global_variables.rs")
     );
     for statement in DIRECTORY {
-        assert!(loads.contains(statement), "{statement} loads nothing any more");
+        assert!(loads.contains(statement), "{statement} no longer loads the directory");
     }
 }

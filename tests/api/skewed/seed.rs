@@ -25,27 +25,27 @@ pub async fn fill(db: &PgPool) {
     for table in tables {
         run(db, &format!("alter table {table} set (autovacuum_enabled = false)")).await;
     }
-    let mut seeding = db.acquire().await.expect("a connection");
+    let mut connection = db.acquire().await.expect("a connection");
     // Connections of the pool plan every execution; here that would include the check of every row's foreign keys.
-    run(&mut *seeding, "set plan_cache_mode = auto").await;
+    run(&mut *connection, "set plan_cache_mode = auto").await;
     let huge = Company::create(db, "Huge").await;
-    seed(&mut seeding, &huge, HUGE).await;
+    seed(&mut connection, &huge, HUGE).await;
     let mut tiny = Vec::new();
     for number in 1..=12 {
         let company = Company::create(db, &format!("Tiny {number}")).await;
-        seed(&mut seeding, &company, TINY).await;
+        seed(&mut connection, &company, TINY).await;
         tiny.push(company);
     }
-    run(&mut *seeding, "analyze").await;
+    run(&mut *connection, "analyze").await;
     let grown = Company::create(db, "Grown").await;
-    seed(&mut seeding, &grown, GROWN).await;
+    seed(&mut connection, &grown, GROWN).await;
     // The keys of their tokens are saved nowhere else.
     let kept = serde_json::to_string(&(&grown, tiny.last())).expect("JSON");
-    run(&mut *seeding, &format!("comment on schema public is $kept${kept}$kept$")).await;
+    run(&mut *connection, &format!("comment on schema public is $kept${kept}$kept$")).await;
 }
 
 /// Returns the grown company and a tiny one of a database that `fill` has filled.
-pub async fn askers(db: &PgPool) -> (Company, Company) {
+pub async fn callers(db: &PgPool) -> (Company, Company) {
     let kept = "select obj_description('public'::regnamespace, 'pg_namespace')";
     let kept: String = sqlx::query_scalar(kept).fetch_one(db).await.expect("what was kept");
     serde_json::from_str(&kept).expect("two companies")
@@ -198,7 +198,7 @@ async fn seed(db: &mut PgConnection, company: &Company, rows: i64) {
             "insert into ticket_events (company_id, id, ticket_id, type, source, created_at)
              select {id}, t.id, t.id, 'opened', 'api', now() from tickets t where t.company_id = {id}"
         ),
-        // One event of each inbound message, after the events of the company's channels.
+        // One event for each inbound message, after the events of the company's channels.
         format!(
             "with inserted as (
                  insert into events (company_id, last_id, created_at, first_id, types, told)

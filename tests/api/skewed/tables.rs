@@ -40,13 +40,13 @@ fn count_board_statements(plans: &[Value]) -> usize {
 
 #[actix_web::test]
 async fn a_board_takes_as_many_statements_with_three_stages_as_with_thirty() {
-    let (world, askers) = World::make().await;
-    let asker = &askers[0];
+    let (world, callers) = World::make().await;
+    let caller = &callers[0];
     let mut statement_counts = BTreeSet::new();
     for (stages, cards) in [(3, 3), (3, 300), (30, 30), (30, 600)] {
         let lists: Vec<Value> = (0..stages).map(|number| json!({"label": number.to_string()})).collect();
         let new = json!({"name": "Some", "crmBoardLists": lists});
-        let board = asker.api.post("/crm/boards", new).await.data(201)["id"].as_i64().expect("an id");
+        let board = caller.api.post("/crm/boards", new).await.data(201)["id"].as_i64().expect("an id");
         let filled = format!(
             "with made as (
                  insert into cards (company_id, board_id, list_id, position, name, creation_source)
@@ -54,11 +54,11 @@ async fn a_board_takes_as_many_statements_with_three_stages_as_with_thirty() {
                  where s.company_id = {} and s.board_id = {board} and k % {stages} = s.label::int
                  returning company_id, id)
              insert into card_contacts (company_id, card_id, contact_id) select company_id, id, {} from made",
-            asker.company.id, asker.contact
+            caller.company.id, caller.contact
         );
         run(&world.app.db, &filled).await;
         world.plans.take();
-        let reply = asker.api.get(&format!("/crm/boards/{board}")).await;
+        let reply = caller.api.get(&format!("/crm/boards/{board}")).await;
         let lists = reply.data(200)["lists"].as_array().expect("stages");
         let held = |stage: &Value| (stage["countCards"].as_i64(), stage["cards"].as_array().map(Vec::len));
         let each = cards / stages;

@@ -80,7 +80,7 @@ async fn a_reopening_clears_what_the_closing_recorded() {
 }
 
 #[actix_web::test]
-async fn the_wrapup_of_a_closed_ticket_can_be_changed_and_of_an_open_one_not() {
+async fn only_the_wrapup_of_a_closed_ticket_can_be_changed() {
     let app = TestApp::shared().await;
     let company = &app.company;
     let open = app.ticket("5511900000001").await.0;

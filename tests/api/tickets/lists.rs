@@ -130,7 +130,7 @@ async fn what_belongs_to_another_company_looks_like_what_does_not_exist() {
 }
 
 #[actix_web::test]
-async fn messages_and_events_of_a_ticket_are_paged_and_filtered_as_every_list() {
+async fn messages_and_events_of_a_ticket_are_paged_and_filtered_like_every_list() {
     let app = TestApp::shared().await;
     let social = channel(&app, "Social", ChannelType::Messenger).await;
     let contact = app.contact("5511900000001").await;

@@ -108,7 +108,7 @@ async fn a_ticket_is_opened_only_for_a_user_of_its_queue() {
 }
 
 #[actix_web::test]
-async fn a_transfer_moves_the_ticket_and_says_from_where_to_where() {
+async fn a_transfer_moves_the_ticket_and_records_the_old_and_the_new_place() {
     let app = TestApp::shared().await;
     let company = &app.company;
     let open = app.ticket("5511900000001").await.0;

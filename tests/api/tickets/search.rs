@@ -42,7 +42,7 @@ async fn a_search_finds_names_and_numbers_without_regard_to_case_and_accents() {
     // The words may be in different fields, but each must be within one.
     assert_eq!(find("maria\n5511").await, find("5511 maria").await);
     assert_eq!(find("maria5511").await, [0; 0], "a word runs from the name into the number");
-    // Of the fields of a contact only its name and number are searched, also when the name has several lines.
+    // Of the fields of a contact only its name and number are searched, even when the name has several lines.
     let update = "update contacts set name = E'One\nTwo', email = 'zed@example.com', code = 'C-77'
         where company_id = $1 and name = 'under_score'";
     sqlx::query(update).bind(app.company.id).execute(&app.db).await.expect("a contact");
@@ -55,7 +55,7 @@ async fn a_search_finds_names_and_numbers_without_regard_to_case_and_accents() {
 }
 
 #[actix_web::test]
-async fn a_percent_sign_of_any_width_is_no_wildcard_in_a_search() {
+async fn a_percent_sign_of_any_width_is_not_a_wildcard_in_a_search() {
     let app = TestApp::shared().await;
     for (number, name) in [("5511900000001", "100% Paper"), ("5511900000002", "Anna")] {
         let body =
@@ -70,7 +70,7 @@ async fn a_percent_sign_of_any_width_is_no_wildcard_in_a_search() {
     app.stop().await;
 }
 
-/// So many tickets that each status has more than a search reads before it reads the contacts.
+/// Enough tickets that each status has more than a search reads before it reads the contacts.
 const TICKETS: i64 = 37_500;
 
 #[actix_web::test]

@@ -7,14 +7,14 @@ use serde_json::{Value, json};
 
 use crate::events::after;
 use crate::steps::{self, ids, listed, sent, ticket};
-use crate::support::open_lists::{SORTS, TABLES};
+use crate::support::open_lists::{FROM_TABLES, SORTS};
 use crate::support::{Api, TestApp, check_open_lists};
 
 /// How many changes the property test makes, and to how many tickets.
 const CHANGES: usize = 120;
 const TICKETS: usize = 8;
 
-/// Opens a session of a visitor, and write_message its first message. Returns the ticket and the session.
+/// Opens a session of a visitor, and writes its first message. Returns the ticket and the session.
 async fn open_session(app: &TestApp, visitor: &str) -> (i64, String) {
     let (session, _) = app.session(visitor).await;
     let ticket = write_message(&app.api, &session.0).await;
@@ -59,7 +59,7 @@ async fn check_pages(api: &Api, filter: &str) {
         for size in [1, 3] {
             assert_eq!(Value::from(read_pages(api, &path, size).await), listed, "{path}, {size} a page");
             assert_eq!(
-                Value::from(read_pages(api, &format!("{path}&{TABLES}"), size).await),
+                Value::from(read_pages(api, &format!("{path}&{FROM_TABLES}"), size).await),
                 listed,
                 "{path}, {size} a page"
             );
@@ -82,7 +82,7 @@ async fn tickets_are_listed_by_their_last_activity_and_by_who_waits_longest() {
     assert_eq!(
         list("status=open&sort=waiting&order=desc").await,
         [eva, ben, ana, open],
-        "the ticket in which nobody waits is not the last one"
+        "the ticket in which nobody waits is not last"
     );
 
     sent(api, json!({"ticketId": ana, "type": "text", "body": "Yes?"})).await;
@@ -178,21 +178,21 @@ async fn memory_and_the_tables_list_the_same_after_every_change() {
     for step in 0..CHANGES {
         let (index, change) = changes().new_tree(&mut runner).expect("a change").current();
         let (ticket, session) = &mut visitors[index];
-        let at = format!("/tickets/{ticket}");
+        let path = format!("/tickets/{ticket}");
         // Some changes are refused, for example in a closed ticket.
         match change {
             Change::Written => *ticket = write_message(api, session).await,
             Change::Answered => {
                 drop(api.post("/messages", json!({"ticketId": ticket, "type": "text", "body": "Yes"})).await)
             }
-            Change::Read => drop(api.post(&format!("{at}/read"), json!({})).await),
-            Change::Noted => drop(api.post(&format!("{at}/notes"), json!({"body": "A note"})).await),
-            Change::Closed => drop(api.post(&format!("{at}/close"), json!({"wrapupTypeId": company.solved})).await),
-            Change::Reopened => drop(api.post(&format!("{at}/reopen"), json!({})).await),
+            Change::Read => drop(api.post(&format!("{path}/read"), json!({})).await),
+            Change::Noted => drop(api.post(&format!("{path}/notes"), json!({"body": "A note"})).await),
+            Change::Closed => drop(api.post(&format!("{path}/close"), json!({"wrapupTypeId": company.solved})).await),
+            Change::Reopened => drop(api.post(&format!("{path}/reopen"), json!({})).await),
             Change::Transferred { queue, user } => {
                 let queue = queue.map(|queue| [company.support, company.sales][queue]);
                 let user = user.map(|user| [company.ana, company.ben][user]);
-                drop(api.post(&format!("{at}/transfer"), json!({"queueId": queue, "userId": user})).await);
+                drop(api.post(&format!("{path}/transfer"), json!({"queueId": queue, "userId": user})).await);
             }
             Change::ContactRenamed => {
                 let contact = steps::ticket(api, *ticket).await["contact"]["id"].clone();

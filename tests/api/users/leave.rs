@@ -35,16 +35,16 @@ async fn open_tickets_lose_a_user_who_leaves_and_history_keeps_the_name() {
     let app = TestApp::shared().await;
     let company = &app.company;
     let ana = json!({"userId": company.ana, "queueId": company.support});
-    let theirs = opened(&app, "5511900000001", ana.clone()).await;
-    let bens = opened(&app, "5511900000002", json!({"userId": company.ben})).await;
+    let ana_ticket = opened(&app, "5511900000001", ana.clone()).await;
+    let ben_ticket = opened(&app, "5511900000002", json!({"userId": company.ben})).await;
     let closed = opened(&app, "5511900000003", json!({"userId": company.ana})).await;
     close(&app.api, closed).await;
-    let before = ticket(&app.api, bens).await;
+    let before = ticket(&app.api, ben_ticket).await;
     deleted(&app.api, &format!("/users/{}", company.ana)).await;
 
-    let shown = ticket(&app.api, theirs).await;
+    let shown = ticket(&app.api, ana_ticket).await;
     assert_eq!((&shown["assignedTo"], &shown["queue"]["name"]), (&Value::Null, &json!("Support")));
-    let events = app.api.all(&format!("/tickets/{theirs}/events")).await;
+    let events = app.api.all(&format!("/tickets/{ana_ticket}/events")).await;
     let queue = json!({"id": company.support, "name": "Support"});
     let former_user = json!({"id": company.ana, "name": "Ana"});
     assert_eq!(events.len(), 2);
@@ -53,9 +53,9 @@ async fn open_tickets_lose_a_user_who_leaves_and_history_keeps_the_name() {
     assert_eq!((&event["type"], &event["source"]), (&json!("transferred"), &json!("api")));
     assert_eq!(event["from"], json!({"queue": queue, "assignedTo": former_user}));
     assert_eq!(event["to"], json!({"queue": queue, "assignedTo": null}));
-    assert_eq!(ticket(&app.api, bens).await, before);
+    assert_eq!(ticket(&app.api, ben_ticket).await, before);
     let unassigned = app.api.all("/tickets?status=open&unassigned=true").await;
-    assert_eq!(unassigned, std::slice::from_ref(&ticket(&app.api, theirs).await));
+    assert_eq!(unassigned, std::slice::from_ref(&ticket(&app.api, ana_ticket).await));
 
     // A closed ticket stays assigned to the deleted user; when it is reopened it is unassigned.
     assert_eq!(event_types(&app, closed).await, ["opened", "closed"]);
@@ -170,7 +170,7 @@ async fn a_user_whose_deletion_was_interrupted_can_be_deleted_again() {
     let path = format!("/users/{}", company.ana);
     fail::cfg("user_released", "1*return").expect("failpoint");
     app.api.delete(&path).await.error(503, "ERR_API_UNAVAILABLE");
-    // The user still exists, and can have tickets at once.
+    // The user still exists, and can be assigned tickets immediately.
     assert_eq!(app.api.get(&path).await.data(200)["active"], true);
     assert_eq!(ticket(&app.api, open).await["assignedTo"], Value::Null);
     let transfer = format!("/tickets/{open}/transfer");
@@ -189,7 +189,7 @@ async fn a_user_whose_deletion_was_interrupted_can_be_deleted_again() {
     app.stop().await;
 }
 
-/// How often a change is attempted that the service may give up.
+/// How many times a change that the service may give up is attempted.
 const ATTEMPTS_MAX: usize = 10;
 
 #[actix_web::test]
@@ -202,7 +202,7 @@ async fn no_transaction_is_idle_while_tickets_of_a_user_who_leaves_queues_are_un
         sqlx::query_scalar(condition).fetch_one(&app.db).await.expect("an answer")
     };
     let path = format!("/users/{ben}");
-    // One attempt. It is not repeated before the lock is released: between two, no transaction would be idle either.
+    // One attempt. The next one waits until the lock is released: between two attempts, no transaction is idle anyway.
     let change = async || {
         let mut lock = app.db.begin().await.expect("a transaction");
         sqlx::query("lock table tickets in access exclusive mode").execute(&mut *lock).await.expect("a lock");
@@ -217,12 +217,12 @@ async fn no_transaction_is_idle_while_tickets_of_a_user_who_leaves_queues_are_un
         let put = pin!(app.api.put(&path, json!({"queueIds": []})));
         match select(put, checks).await {
             Either::Left((refused, _)) => {
-                lock.rollback().await.expect("an end");
+                lock.rollback().await.expect("a rollback");
                 refused.error(503, "ERR_API_UNAVAILABLE");
                 refused
             }
             Either::Right(((), reply)) => {
-                lock.rollback().await.expect("an end");
+                lock.rollback().await.expect("a rollback");
                 reply.await
             }
         }
@@ -252,7 +252,7 @@ async fn a_change_of_queues_that_was_interrupted_can_be_repeated() {
     app.api.put(&path, change.clone()).await.error(503, "ERR_API_UNAVAILABLE");
     assert_eq!(app.api.get(&path).await.data(200), &before, "nothing of the user has changed");
     assert_eq!(ticket(&app.api, open).await["assignedTo"], Value::Null);
-    // The user is in the queues, and can have tickets there at once.
+    // The user is still in the queues, and can be assigned tickets there immediately.
     app.api.post(&format!("/tickets/{open}/transfer"), json!({"userId": ben})).await.data(200);
 
     let changed = app.api.put(&path, change).await;

@@ -92,17 +92,17 @@ async fn tickets_are_counted_by_user_queue_and_time() {
 }
 
 #[actix_web::test]
-async fn metrics_have_pages_as_every_list() {
+async fn metrics_have_pages_like_every_list() {
     let app = TestApp::shared().await;
     created(&app.api, "/users", json!({"name": "Eva", "email": "eva@example.com"})).await;
-    let mut seen = Vec::new();
+    let mut names = Vec::new();
     for page in 1..=3 {
         let reply = app.api.get(&format!("{PATH}?page={page}&perPage=1")).await;
         assert_eq!(reply.data(200).as_array().expect("rows").len(), 1);
         assert_eq!(reply.body["meta"], json!({"page": page, "perPage": 1, "hasMore": page < 3}));
-        seen.push(reply.data(200)[0]["user_name"].clone());
+        names.push(reply.data(200)[0]["user_name"].clone());
     }
-    assert_eq!(seen, ["Ana", "Ben", "Eva"]);
+    assert_eq!(names, ["Ana", "Ben", "Eva"]);
     let wrong = app.api.get(&format!("{PATH}?from=x&to=2026-01-01&queueId=x&userId=x&order=up")).await;
     let mut fields = wrong.invalid_fields();
     fields.sort();

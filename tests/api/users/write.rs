@@ -175,7 +175,7 @@ async fn an_email_is_unique_within_its_company_whatever_its_case() {
 }
 
 #[actix_web::test]
-async fn many_users_with_passwords_are_created_at_once() {
+async fn of_many_concurrent_creations_with_one_email_only_one_succeeds() {
     let app = TestApp::shared().await;
     let api = &app.api;
     let create = |number: usize| {

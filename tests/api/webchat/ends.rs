@@ -5,7 +5,7 @@ use hotline_actors::clock;
 use hotline_persistence::tables::channels::ChannelType;
 use serde_json::{Value, json};
 
-use super::{contact_of, open, say, seen, session_id};
+use super::{contact_of, open, say, session_id, visible_ids};
 use crate::steps::{assert_timestamp, channel, id, restarted, sent, ticket};
 use crate::support::service::TestOptions;
 use crate::support::{OwnApp, TestApp, eventually};
@@ -28,7 +28,7 @@ async fn a_session_ends_once_and_then_refuses_messages() {
     for body in [json!({"body": "too late"}), json!({"body": "too late", "clientId": "c-1"})] {
         app.api.post(&format!("/webchat/sessions/{session}/messages"), body).await.error(409, "ERR_API_CONFLICT");
     }
-    assert_eq!(seen(&app.api, &session).await, [id(&message)]);
+    assert_eq!(visible_ids(&app.api, &session).await, [id(&message)]);
     let ticket = ticket(&app.api, message["ticketId"].as_i64().expect("id")).await;
     assert_eq!((&ticket["status"], &ticket["unreadCount"]), (&json!("open"), &json!(1)));
     let app = restarted(app).await;
@@ -37,7 +37,7 @@ async fn a_session_ends_once_and_then_refuses_messages() {
 }
 
 #[actix_web::test]
-async fn a_session_nobody_uses_ends_by_itself_and_its_ticket_stays() {
+async fn a_session_nobody_uses_ends_by_itself_and_its_ticket_stays_open() {
     let options = TestOptions::default();
     let idle_after = options.engine.session_idle_after;
     let app = OwnApp::start_with(options).await;
@@ -74,7 +74,7 @@ async fn sessions_in_two_webchats_are_two_conversations() {
     let message_here = say(&app.api, &session_id(&here), json!({"body": "here"})).await;
     let message_there = say(&app.api, &session_id(&there), json!({"body": "there"})).await;
     assert_ne!(message_here["ticketId"], message_there["ticketId"]);
-    assert_eq!(seen(&app.api, &session_id(&here)).await, [id(&message_here)]);
-    assert_eq!(seen(&app.api, &session_id(&there)).await, [id(&message_there)]);
+    assert_eq!(visible_ids(&app.api, &session_id(&here)).await, [id(&message_here)]);
+    assert_eq!(visible_ids(&app.api, &session_id(&there)).await, [id(&message_there)]);
     app.stop().await;
 }

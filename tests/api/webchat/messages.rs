@@ -3,7 +3,7 @@
 use futures_util::future::join_all;
 use serde_json::json;
 
-use super::{ask, contact_of, open, say, seen, session_id};
+use super::{ask, contact_of, open, say, session_id, visible_ids};
 use crate::steps::{NOBODY, assert_timestamp, id, restarted, ticket};
 use crate::support::{OwnApp, TestApp};
 
@@ -46,7 +46,7 @@ async fn a_message_after_the_ticket_was_closed_opens_another_one() {
     let second = say(&app.api, &session, json!({"body": "one more thing"})).await["ticketId"].clone();
     assert_ne!(first, second);
     assert_eq!(app.api.get(&format!("/webchat/sessions/{session}")).await.data(200)["ticketId"], second);
-    assert_eq!(seen(&app.api, &session).await.len(), 2, "the visitor does not see both messages");
+    assert_eq!(visible_ids(&app.api, &session).await.len(), 2, "the visitor does not see both messages");
     app.stop().await;
 }
 
@@ -82,7 +82,7 @@ async fn a_choice_is_a_text_with_the_options_title_quoting_the_question() {
 }
 
 #[actix_web::test]
-async fn an_option_is_chosen_by_its_id_with_the_blanks_around_it() {
+async fn an_option_is_chosen_by_its_exact_id_before_its_trimmed_id() {
     let app = TestApp::shared().await;
     let session = session_id(&open(&app, json!({})).await);
     let text = say(&app.api, &session, json!({"body": "hello"})).await;
@@ -130,7 +130,7 @@ async fn a_choice_that_the_question_does_not_offer_is_refused() {
 }
 
 #[actix_web::test]
-async fn a_message_sent_again_under_its_client_id_is_the_first_one() {
+async fn a_message_sent_again_under_its_client_id_returns_the_first_one() {
     let app = OwnApp::start().await;
     let session = session_id(&open(&app, json!({})).await);
     let first = say(&app.api, &session, json!({"body": "hello", "clientId": "c-1"})).await;
@@ -140,8 +140,8 @@ async fn a_message_sent_again_under_its_client_id_is_the_first_one() {
     assert_ne!(id(&other), id(&first));
 
     let racing = join_all((0..24).map(|_| say(&app.api, &session, json!({"body": "racing", "clientId": "c-3"})))).await;
-    assert!(racing.iter().all(|message| message == &racing[0]), "a message was doubled");
-    assert_eq!(seen(&app.api, &session).await, [id(&first), id(&other), id(&racing[0])]);
+    assert!(racing.iter().all(|message| message == &racing[0]), "a message was stored twice");
+    assert_eq!(visible_ids(&app.api, &session).await, [id(&first), id(&other), id(&racing[0])]);
     assert_eq!(ticket(&app.api, first["ticketId"].as_i64().expect("id")).await["unreadCount"], 3);
 
     // The client ids of another visitor are separate.
@@ -152,7 +152,7 @@ async fn a_message_sent_again_under_its_client_id_is_the_first_one() {
     let app = restarted(app).await;
     assert_eq!(say(&app.api, &session, json!({"body": "hello", "clientId": "c-1"})).await, first);
     let new = say(&app.api, &session, json!({"body": "new", "clientId": "c-4"})).await;
-    assert_eq!(seen(&app.api, &session).await, [id(&first), id(&other), id(&racing[0]), id(&new)]);
+    assert_eq!(visible_ids(&app.api, &session).await, [id(&first), id(&other), id(&racing[0]), id(&new)]);
     app.stop().await;
 }
 

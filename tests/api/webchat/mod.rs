@@ -32,7 +32,7 @@ async fn say(api: &Api, session: &str, body: Value) -> Value {
 }
 
 /// The ids of the messages that the visitor sees.
-async fn seen(api: &Api, session: &str) -> Vec<i64> {
+async fn visible_ids(api: &Api, session: &str) -> Vec<i64> {
     listed(api, &format!("/webchat/sessions/{session}/messages")).await
 }
 

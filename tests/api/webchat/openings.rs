@@ -107,8 +107,8 @@ async fn a_session_can_be_opened_for_a_contact_of_the_company_in_a_webchat_of_th
     let open_with = async |body: Value| app.api.post("/webchat/sessions", body).await;
     let webchat = app.company.webchat;
     assert_eq!(contact_of(open_with(json!({"channelId": webchat, "contactId": contact})).await.data(201)), contact.0);
-    let mine = open(&app, json!({"externalId": "v"})).await;
-    assert_ne!(contact_of(&mine), contact_of(foreign), "the other company's contact was found");
+    let own = open(&app, json!({"externalId": "v"})).await;
+    assert_ne!(contact_of(&own), contact_of(foreign), "the other company's contact was found");
 
     let absent = app.api.get(&format!("/tickets/{NOBODY}")).await.body;
     for body in [
@@ -123,12 +123,15 @@ async fn a_session_can_be_opened_for_a_contact_of_the_company_in_a_webchat_of_th
     }
     assert_eq!(open_with(json!({"channelId": app.company.phone})).await.invalid_fields(), ["channelId"]);
 
-    let theirs = session_id(foreign);
-    assert_eq!(app.api.get(&format!("/webchat/sessions/{theirs}")).await.body, absent);
-    assert_eq!(app.api.get(&format!("/webchat/sessions/{theirs}/messages")).await.body, absent);
-    assert_eq!(app.api.post(&format!("/webchat/sessions/{theirs}/messages"), json!({"body": "x"})).await.body, absent);
-    assert_eq!(app.api.post(&format!("/webchat/sessions/{theirs}/end"), json!({})).await.body, absent);
-    assert_eq!(other_api.get(&format!("/webchat/sessions/{theirs}")).await.data(200)["status"], "active");
+    let foreign_session = session_id(foreign);
+    assert_eq!(app.api.get(&format!("/webchat/sessions/{foreign_session}")).await.body, absent);
+    assert_eq!(app.api.get(&format!("/webchat/sessions/{foreign_session}/messages")).await.body, absent);
+    assert_eq!(
+        app.api.post(&format!("/webchat/sessions/{foreign_session}/messages"), json!({"body": "x"})).await.body,
+        absent
+    );
+    assert_eq!(app.api.post(&format!("/webchat/sessions/{foreign_session}/end"), json!({})).await.body, absent);
+    assert_eq!(other_api.get(&format!("/webchat/sessions/{foreign_session}")).await.data(200)["status"], "active");
     app.stop().await;
 }
 

@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use super::{ask, open, say, seen, session_id};
+use super::{ask, open, say, session_id, visible_ids};
 use crate::check_list::check_list;
 use crate::steps::{assert_timestamp, id, listed, sent};
 use crate::support::{TestApp, eventually};
@@ -29,7 +29,7 @@ async fn a_visitor_sees_both_sides_of_the_conversation_and_no_notes() {
 }
 
 #[actix_web::test]
-async fn the_messages_of_a_visitor_are_filtered_by_time_as_every_list() {
+async fn the_messages_of_a_visitor_are_filtered_by_time_like_every_list() {
     let app = TestApp::shared().await;
     let session = session_id(&open(&app, json!({})).await);
     for body in ["one", "two", "three"] {
@@ -54,13 +54,13 @@ async fn nothing_from_before_the_session_is_shown_in_it() {
     app.api.post(&format!("/webchat/sessions/{before}/end"), json!({})).await.data(200);
 
     let now = session_id(&open(&app, visitor).await);
-    assert_eq!(seen(&app.api, &now).await, [0; 0]);
+    assert_eq!(visible_ids(&app.api, &now).await, [0; 0]);
     let reply = json!({"reply": {"messageId": question, "id": "y"}});
     app.api.post(&format!("/webchat/sessions/{now}/messages"), reply).await.error(404, "ERR_API_NOT_FOUND");
     let again = say(&app.api, &now, json!({"body": "it is me"})).await;
     assert_eq!(again["ticketId"], ticket, "the message opened another ticket");
     let reply = sent(&app.api, json!({"ticketId": ticket, "type": "text", "body": "welcome back"})).await;
-    assert_eq!(seen(&app.api, &now).await, [id(&again), id(&reply)]);
+    assert_eq!(visible_ids(&app.api, &now).await, [id(&again), id(&reply)]);
     let everything = listed(&app.api, &format!("/tickets/{ticket}/messages")).await;
     assert!(everything.contains(&id(&message)) && everything.contains(&id(&answer)), "the company lost its history");
     app.stop().await;
@@ -85,7 +85,7 @@ async fn a_message_is_delivered_once_the_visitor_has_listed_it() {
     let job = delivered["jobId"].as_str().expect("job");
     assert_eq!(app.api.get(&format!("/messages/jobs/{job}")).await.data(200)["status"], "delivered");
 
-    assert_eq!(seen(&app.api, &session).await.len(), 3);
+    assert_eq!(visible_ids(&app.api, &session).await.len(), 3);
     eventually("the second is delivered", || async { status(second).await["status"] == "delivered" }).await;
     assert_eq!(status(first).await, delivered, "the first message changed when the second was delivered");
     app.stop().await;

@@ -9,25 +9,25 @@ use hotline_persistence::tables::webhooks::{self, WebhookId};
 use parking_lot::Mutex;
 use serde_json::{Value, json};
 
-use super::{deliveries, hook, note, quick, wait_for_deliveries, webhook_with_receiver};
+use super::{add_webhook, deliveries, note, wait_for_deliveries, webhook_with_receiver, with_retry_pauses};
 use crate::steps::{assert_timestamp, id};
 use crate::support::service::TestOptions;
 use crate::support::{Conduct, OwnApp, Receiver, TestApp, eventually};
 
 /// The events of a company, as `GET /events` shows them.
-async fn log(app: &TestApp) -> Vec<Value> {
+async fn event_log(app: &TestApp) -> Vec<Value> {
     let reply = app.api.get("/events?limit=1000").await;
     assert_eq!(reply.status, 200, "{}", reply.body);
     reply.body["data"].as_array().expect("events").clone()
 }
 
 #[actix_web::test]
-async fn every_event_from_the_creation_on_arrives_as_the_api_shows_it() {
+async fn every_event_after_the_creation_of_a_webhook_arrives_as_the_api_shows_it() {
     let app = TestApp::shared().await;
     let before = app.ticket("5511900000001").await;
-    let is_opened = async || log(&app).await.iter().any(|event| event["type"] == "ticket.opened");
+    let is_opened = async || event_log(&app).await.iter().any(|event| event["type"] == "ticket.opened");
     eventually("the opening of the ticket is in the log", is_opened).await;
-    let count_before = log(&app).await.len();
+    let count_before = event_log(&app).await.len();
     let (webhook, receiver) = webhook_with_receiver(&app, &[]).await;
     note(&app.api, before.0, "first").await;
     let ticket = app.ticket("5511900000002").await;
@@ -37,10 +37,10 @@ async fn every_event_from_the_creation_on_arrives_as_the_api_shows_it() {
     app.api.post(&format!("/tickets/{ticket}/close"), json!({})).await.data(200);
     app.api.post(&format!("/tickets/{ticket}/reopen"), json!({})).await.data(200);
     eventually("all events are in the log", || async {
-        log(&app).await.last().is_some_and(|last| last["type"] == "ticket.reopened")
+        event_log(&app).await.last().is_some_and(|last| last["type"] == "ticket.reopened")
     })
     .await;
-    let expected = log(&app).await;
+    let expected = event_log(&app).await;
     let expected = &expected[count_before..];
     let received = receiver.has(expected.len()).await;
     let mut events: Vec<Value> = received.iter().map(crate::support::Received::event).collect();
@@ -79,19 +79,19 @@ async fn a_webhook_gets_only_events_of_its_types_and_its_company() {
         webhook_with_receiver(&app, &["ticket.opened"]).await,
         webhook_with_receiver(&app, &["note.added", "ticket.closed"]).await,
     );
-    let theirs = Receiver::start().await;
-    hook(&other_api, &theirs.url(), &["ticket.opened"]).await;
+    let their_receiver = Receiver::start().await;
+    add_webhook(&other_api, &their_receiver.url(), &["ticket.opened"]).await;
     let ticket = app.ticket("5511900000001").await;
     note(&app.api, ticket.0, "a").await;
     app.api.post(&format!("/tickets/{ticket}/close"), json!({})).await.data(200);
-    super::open(&other_api, &other, 7).await;
+    super::open_ticket(&other_api, &other, 7).await;
     assert_eq!(
         notes.1.has(2).await.iter().map(|r| r.event()["type"].clone()).collect::<Vec<_>>(),
         ["note.added", "ticket.closed"]
     );
     let received = opened.1.has(1).await;
     assert_eq!((received.len(), &received[0].event()["type"]), (1, &json!("ticket.opened")));
-    let received = theirs.has(1).await;
+    let received = their_receiver.has(1).await;
     assert_eq!((received.len(), &received[0].event()["data"]["contact"]["name"]), (1, &json!("Contact 7")));
     assert_eq!(received[0].header("webhook-id"), format!("evt_{}_{}", other.id, received[0].id()));
     app.stop().await;
@@ -148,7 +148,7 @@ async fn a_position_that_was_reached_with_other_types_is_not_stored() {
 
 #[actix_web::test]
 async fn events_of_a_ticket_arrive_in_order_however_often_deliveries_fail() {
-    let app = OwnApp::start_with(quick(&[20, 30, 40, 50, 60, 70, 80, 90, 100])).await;
+    let app = OwnApp::start_with(with_retry_pauses(&[20, 30, 40, 50, 60, 70, 80, 90, 100])).await;
     let (webhook, receiver) = webhook_with_receiver(&app, &["note.added"]).await;
     // Every third request fails, whichever that is.
     let mut count = 0;
@@ -192,7 +192,7 @@ async fn events_of_a_ticket_arrive_in_order_however_often_deliveries_fail() {
 #[actix_web::test]
 async fn events_that_were_not_delivered_before_a_stop_are_delivered_after_the_restart() {
     // There are so many attempts that no delivery is given up, however long the test takes.
-    let options = quick(&[50; 10_000]);
+    let options = with_retry_pauses(&[50; 10_000]);
     let app = OwnApp::start_with(options.clone()).await;
     let (webhook, receiver) = webhook_with_receiver(&app, &["note.added"]).await;
     receiver.behave(Conduct::Close);
@@ -262,7 +262,7 @@ async fn deliveries_of_a_deleted_webhook_are_removed() {
     app.stop().await;
 }
 
-/// The pause before a courier that has failed starts again.
+/// The pause before a courier (the task that delivers to one webhook) starts again after it has failed.
 const RESTART_PAUSE: Duration = Duration::from_millis(500);
 
 /// Makes a courier panic at a failpoint. Asserts that it pauses before each restart, and that it delivers once the
@@ -287,22 +287,22 @@ async fn check_restarts(point: &str) {
 }
 
 #[actix_web::test]
-async fn a_courier_that_fails_at_once_starts_again_after_a_pause() {
+async fn a_courier_that_fails_immediately_starts_again_after_a_pause() {
     check_restarts("courier_started").await;
 }
 
 #[actix_web::test]
-async fn a_courier_whose_statement_fails_at_once_starts_again_after_a_pause() {
+async fn a_courier_whose_statement_fails_immediately_starts_again_after_a_pause() {
     check_restarts("courier_read").await;
 }
 
 #[actix_web::test]
-async fn webhooks_are_delivered_to_although_the_search_for_them_has_panicked() {
+async fn deliveries_are_made_although_the_search_for_webhooks_has_panicked() {
     let app = OwnApp::start().await;
     let (_, receiver) = webhook_with_receiver(&app, &["contact.created"]).await;
     let app = app
         .restarted(&TestOptions::default(), async |_| {
-            // More often than a start searches without a failure: at first, and when it begins to listen to changes.
+            // More often than a start searches without a failure: once at first, and once when it begins to listen.
             fail::cfg("webhooks_searched", "3*panic(a defect)").expect("failpoint");
         })
         .await;

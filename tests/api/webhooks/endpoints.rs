@@ -11,7 +11,8 @@ use hotline_persistence::tables::webhooks::{self, WebhookId};
 use serde_json::{Value, json};
 
 use super::{
-    LONG, deliveries, note, open, quick, shown, wait_for_deliveries, wait_for_retry, waiting_for, webhook_with_receiver,
+    LONG, deliveries, note, open_ticket, read_webhook, wait_for_deliveries, wait_for_retry, webhook_with_receiver,
+    with_response_time_max, with_retry_pauses,
 };
 use crate::steps::id;
 use crate::support::service::TestOptions;
@@ -37,7 +38,7 @@ async fn attempts_without_a_2xx_are_retried_and_their_errors_are_shown() {
         (Conduct::Close, Value::Null, "the request failed: "),
         (Conduct::Drip(503), json!(503), "the endpoint responded with 503"),
     ];
-    assert_retried(quick(PAUSES_MS), conducts).await;
+    assert_retried(with_retry_pauses(PAUSES_MS), conducts).await;
     assert_eq!(elsewhere.count(), 0, "a redirect was followed");
 }
 
@@ -46,10 +47,11 @@ async fn attempts_without_an_answer_in_time_are_retried_and_their_errors_are_sho
     let conducts = [Conduct::Hang, Conduct::Late(LONG)];
     let conducts = conducts.map(|conduct| (conduct, Value::Null, "the request failed: no response in time"));
     // So many attempts that two requests arrive even if a busy machine makes none of the first ones in time.
-    assert_retried(waiting_for(Duration::from_millis(700), quick(&[30; 10_000])), conducts).await;
+    assert_retried(with_response_time_max(Duration::from_millis(700), with_retry_pauses(&[30; 10_000])), conducts)
+        .await;
 }
 
-/// The second attempt follows soon, and a third does not follow in the time of a test.
+/// The second attempt follows soon, and a third does not follow during a test.
 const PAUSES_MS: &[u64] = &[30, 3_600_000];
 
 /// Asserts that a delivery to an endpoint of each kind is tried twice, and that the API shows how the attempts failed.
@@ -58,7 +60,7 @@ async fn assert_retried(options: TestOptions, conducts: impl IntoIterator<Item =
     for (number, (conduct, status, error)) in (1..).zip(conducts) {
         let (webhook, receiver) = webhook_with_receiver(&app, &["ticket.opened"]).await;
         receiver.behave(conduct.clone());
-        open(&app.api, &app.company, number).await;
+        open_ticket(&app.api, &app.company, number).await;
         let attempts = attempts(&app, webhook, 2).await;
         for attempt in &attempts {
             assert_eq!(attempt["status"], status, "{conduct:?}");
@@ -76,7 +78,7 @@ async fn assert_retried(options: TestOptions, conducts: impl IntoIterator<Item =
 
 #[actix_web::test]
 async fn a_2xx_is_a_delivery_whatever_its_body() {
-    let app = OwnApp::start_with(quick(&[3_600_000])).await;
+    let app = OwnApp::start_with(with_retry_pauses(&[3_600_000])).await;
     let mut number = 0;
     for conduct in [
         Conduct::status(200),
@@ -90,7 +92,7 @@ async fn a_2xx_is_a_delivery_whatever_its_body() {
         receiver.behave(conduct.clone());
         for _ in 0..2 {
             number += 1;
-            open(&app.api, &app.company, number).await;
+            open_ticket(&app.api, &app.company, number).await;
         }
         wait_for_deliveries(&app.api, webhook, "delivered", 2).await;
         assert_eq!(receiver.count(), 2, "{conduct:?}");
@@ -101,13 +103,13 @@ async fn a_2xx_is_a_delivery_whatever_its_body() {
 
 #[actix_web::test]
 async fn an_endpoint_that_is_gone_is_switched_off_at_once_and_says_why() {
-    let app = OwnApp::start_with(quick(&[3_600_000])).await;
+    let app = OwnApp::start_with(with_retry_pauses(&[3_600_000])).await;
     let (webhook, receiver) = webhook_with_receiver(&app, &["note.added"]).await;
     receiver.behave(Conduct::status(410));
     let ticket = app.ticket("5511900000001").await;
     note(&app.api, ticket.0, "a").await;
-    eventually("it is switched off", || async { shown(&app.api, webhook).await["active"] == false }).await;
-    assert_eq!(shown(&app.api, webhook).await["disabledReason"], "the endpoint responded with 410 Gone");
+    eventually("it is switched off", || async { read_webhook(&app.api, webhook).await["active"] == false }).await;
+    assert_eq!(read_webhook(&app.api, webhook).await["disabledReason"], "the endpoint responded with 410 Gone");
     note(&app.api, ticket.0, "b").await;
     let path = format!("/webhooks/{webhook}/replay");
     let refused = app.api.post(&path, json!({"after": 0})).await;
@@ -149,10 +151,10 @@ async fn assert_switched_off_in_time(app: &OwnApp, webhook: i64, since: DateTime
     clock::advance(FAILING_MAX - LAST_MINUTE);
     // Of three more attempts, the outcome of the first is known when the second begins.
     receiver.has(receiver.count() + 3).await;
-    assert_eq!(shown(&app.api, webhook).await["active"], true, "it is switched off too early");
+    assert_eq!(read_webhook(&app.api, webhook).await["active"], true, "it is switched off too early");
     eventually("it is switched off", || async {
         clock::advance(LAST_MINUTE);
-        shown(&app.api, webhook).await["active"] == false
+        read_webhook(&app.api, webhook).await["active"] == false
     })
     .await;
 }
@@ -160,7 +162,7 @@ async fn assert_switched_off_in_time(app: &OwnApp, webhook: i64, since: DateTime
 #[actix_web::test]
 async fn a_changed_url_makes_deliveries_due_and_clears_the_failure() {
     // The retry is due after an hour, for which the test does not wait.
-    let app = OwnApp::start_with(quick(&[3_600_000])).await;
+    let app = OwnApp::start_with(with_retry_pauses(&[3_600_000])).await;
     let (webhook, receiver) = webhook_with_receiver(&app, &["note.added"]).await;
     receiver.behave(Conduct::status(500));
     let ticket = app.ticket("5511900000001").await;
@@ -195,7 +197,7 @@ async fn a_changed_url_makes_deliveries_due_and_clears_the_failure() {
 
 #[actix_web::test]
 async fn a_delivery_that_hangs_is_sent_to_the_changed_url() {
-    let app = OwnApp::start_with(waiting_for(LONG, TestOptions::default())).await;
+    let app = OwnApp::start_with(with_response_time_max(LONG, TestOptions::default())).await;
     let (webhook, receiver) = webhook_with_receiver(&app, &["note.added"]).await;
     receiver.behave(Conduct::Hang);
     let ticket = app.ticket("5511900000001").await;
@@ -232,7 +234,7 @@ async fn a_failure_before_a_delivered_test_does_not_count_after_it() {
     let app = OwnApp::start().await;
     let (company, keys) = (app.company.id, &app.service.app.engine.store().keys);
     let receiver = Receiver::start().await;
-    // The test writes what a courier would.
+    // The test writes what a courier (the task that delivers to one webhook) would.
     let off = json!({"url": receiver.url(), "active": false});
     let webhook = WebhookId::new(id(app.api.post("/webhooks", off).await.data(201)));
     let failing = "update webhooks set failing_since = $3 where company_id = $1 and id = $2";
@@ -283,14 +285,14 @@ async fn an_endpoint_that_fails_for_as_long_as_it_may_is_switched_off_with_a_rea
     let failing = clock::now();
     note(&app.api, ticket.0, "b").await;
     assert_switched_off_in_time(&app, webhook, failing, &receiver).await;
-    let reason = shown(&app.api, webhook).await["disabledReason"].clone();
+    let reason = read_webhook(&app.api, webhook).await["disabledReason"].clone();
     assert!(reason.as_str().is_some_and(|reason| reason.starts_with("every delivery has failed since 20")), "{reason}");
     assert_eq!(deliveries(&app.api, webhook, "pending").await.len(), 1, "a pending delivery was dropped");
     app.stop().await;
 }
 
 #[actix_web::test]
-async fn a_withheld_delivery_is_no_failure_of_its_endpoint() {
+async fn a_withheld_delivery_is_not_a_failure_of_its_endpoint() {
     let app = OwnApp::start().await;
     let (company, keys) = (app.company.id, &app.service.app.engine.store().keys);
     let off = json!({"url": "https://hooks.example.com/", "active": false});
@@ -312,7 +314,7 @@ async fn a_withheld_delivery_is_no_failure_of_its_endpoint() {
 
 #[actix_web::test]
 async fn after_its_last_attempt_a_delivery_has_failed_and_the_next_of_its_ticket_is_sent() {
-    let app = OwnApp::start_with(quick(&[20, 20])).await;
+    let app = OwnApp::start_with(with_retry_pauses(&[20, 20])).await;
     let (webhook, receiver) = webhook_with_receiver(&app, &["note.added"]).await;
     receiver.choose(|request| {
         let is_bad = request.event()["data"]["body"] == "bad";
@@ -341,16 +343,16 @@ async fn slowest_without_and_beside_some_that_hang(
 ) -> (Duration, Duration) {
     let app = OwnApp::start_with(options).await;
     let (other, other_api) = app.another_company().await;
-    let (_, beside) = webhook_with_receiver(&app, &["ticket.opened"]).await;
-    let neighbour = Receiver::start().await;
-    super::hook(&other_api, &neighbour.url(), &["ticket.opened"]).await;
+    let (_, receiver) = webhook_with_receiver(&app, &["ticket.opened"]).await;
+    let other_receiver = Receiver::start().await;
+    super::add_webhook(&other_api, &other_receiver.url(), &["ticket.opened"]).await;
     let slowest = async |from: u64| {
         let mut slowest = Duration::ZERO;
         for k in 0..deliveries {
-            let both = [(&app.api, &app.company, &beside), (&other_api, &other, &neighbour)];
+            let both = [(&app.api, &app.company, &receiver), (&other_api, &other, &other_receiver)];
             for (api, company, receiver) in both {
                 let (before, begun) = (receiver.count(), Instant::now());
-                open(api, company, from + k).await;
+                open_ticket(api, company, from + k).await;
                 receiver.has(before + 1).await;
                 slowest = slowest.max(begun.elapsed());
             }
@@ -364,7 +366,7 @@ async fn slowest_without_and_beside_some_that_hang(
         receiver.behave(Conduct::Hang);
         hanging.push(receiver);
     }
-    open(&app.api, &app.company, 150).await;
+    open_ticket(&app.api, &app.company, 150).await;
     for receiver in &hanging {
         receiver.has(1).await;
     }
@@ -373,15 +375,15 @@ async fn slowest_without_and_beside_some_that_hang(
     (alone, beside_them)
 }
 
-/// The endpoints hang for longer than the test takes, and each delivery to them holds a place of their company.
+/// The endpoints hang for longer than the test takes, and each delivery to them holds one of their company's permits.
 #[actix_web::test]
 async fn endpoints_that_hang_hold_up_nobody_else() {
-    slowest_without_and_beside_some_that_hang(waiting_for(LONG, quick(&[50; 9])), 3, 10).await;
+    slowest_without_and_beside_some_that_hang(with_response_time_max(LONG, with_retry_pauses(&[50; 9])), 3, 10).await;
 }
 
 #[actix_web::test]
 async fn endpoints_that_hang_slow_nobody_else_measured() {
-    let options = waiting_for(Duration::from_millis(700), quick(&[50; 9]));
+    let options = with_response_time_max(Duration::from_millis(700), with_retry_pauses(&[50; 9]));
     let (alone, beside_them) = slowest_without_and_beside_some_that_hang(options, 15, 20).await;
     assert!(
         beside_them < alone * 3 + Duration::from_millis(250),

@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use super::shown;
+use super::read_webhook;
 use crate::plain::{check_created_once, check_foreign, check_refused};
 use crate::steps::{assert_timestamp, id, listed};
 use crate::support::{Api, TestApp};
@@ -31,7 +31,7 @@ async fn a_webhook_is_made_shown_listed_changed_and_deleted_and_shows_its_secret
         shown["secret"] = Value::Null;
         shown
     };
-    let one = shown(&app.api, id).await;
+    let one = read_webhook(&app.api, id).await;
     assert!(one.get("secret").is_none(), "{one}");
     assert_eq!(without_secret(one), expected);
     let all = app.api.all("/webhooks").await;
@@ -48,7 +48,7 @@ async fn a_webhook_is_made_shown_listed_changed_and_deleted_and_shows_its_secret
         let reply = app.api.put(&path, change).await;
         assert_eq!(reply.data(200)[&field], expected, "{field}");
         assert!(reply.data(200).get("secret").is_none());
-        assert_eq!(shown(&app.api, id).await[&field], expected);
+        assert_eq!(read_webhook(&app.api, id).await[&field], expected);
     }
     // A second webhook, with the defaults of fields that the request does not set.
     let other = create_webhook(&app.api, json!({"url": URL})).await;
@@ -151,7 +151,7 @@ async fn a_company_has_twenty_webhooks_and_no_more_however_many_are_made_at_once
 }
 
 #[actix_web::test]
-async fn a_creation_with_a_key_happens_once_and_its_secret_is_stored_nowhere_in_clear() {
+async fn a_creation_with_a_key_happens_once_and_its_secret_is_never_stored_in_clear_text() {
     let app = TestApp::shared().await;
     check_created_once(&app, "/webhooks", &json!({"url": URL}), &json!({"url": "https://other.example.com"})).await;
     let keyed = || app.api.keyed(reqwest::Method::POST, "/webhooks", "shown", json!({"url": URL}).to_string());
@@ -175,7 +175,7 @@ async fn a_creation_with_a_key_happens_once_and_its_secret_is_stored_nowhere_in_
     assert!(stored_rows.len() >= 4);
     for secret in secrets {
         let secret = secret.as_str().expect("a secret").trim_start_matches("whsec_").to_owned();
-        assert!(stored_rows.iter().all(|row| !row.contains(&secret)), "a secret is stored in clear");
+        assert!(stored_rows.iter().all(|row| !row.contains(&secret)), "a secret is stored in clear text");
     }
     app.stop().await;
 }

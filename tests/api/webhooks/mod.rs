@@ -20,7 +20,7 @@ use crate::support::{Api, Company, Receiver, TestApp, eventually};
 
 /// The default options, with these pauses before retries. A response is waited for however long a busy machine takes:
 /// an attempt fails only as its receiver says.
-fn quick(pauses_ms: &[u64]) -> TestOptions {
+fn with_retry_pauses(pauses_ms: &[u64]) -> TestOptions {
     let defaults = TestOptions::default();
     let pauses = pauses_ms.iter().copied().map(Duration::from_millis).collect();
     let retry_policy = RetryPolicy { pauses, ..RetryPolicy::default() };
@@ -29,7 +29,7 @@ fn quick(pauses_ms: &[u64]) -> TestOptions {
 }
 
 /// These options, with this maximum time for a response.
-fn waiting_for(response_time_max: Duration, options: TestOptions) -> TestOptions {
+fn with_response_time_max(response_time_max: Duration, options: TestOptions) -> TestOptions {
     TestOptions { webhooks: WebhookOptions { response_time_max, ..options.webhooks.clone() }, ..options }
 }
 
@@ -37,18 +37,18 @@ fn waiting_for(response_time_max: Duration, options: TestOptions) -> TestOptions
 const LONG: Duration = Duration::from_secs(3600);
 
 /// Creates a webhook for these types of events. Returns its id.
-async fn hook(api: &Api, url: &str, types: &[&str]) -> i64 {
+async fn add_webhook(api: &Api, url: &str, types: &[&str]) -> i64 {
     id(api.post("/webhooks", json!({"url": url, "types": types})).await.data(201))
 }
 
 /// Creates a webhook for these types of events, with a receiver. Returns its id, and the receiver.
 async fn webhook_with_receiver(app: &TestApp, types: &[&str]) -> (i64, Receiver) {
     let receiver = Receiver::start().await;
-    let webhook = hook(&app.api, &receiver.url(), types).await;
+    let webhook = add_webhook(&app.api, &receiver.url(), types).await;
     (webhook, receiver)
 }
 
-async fn shown(api: &Api, webhook: i64) -> Value {
+async fn read_webhook(api: &Api, webhook: i64) -> Value {
     api.get(&format!("/webhooks/{webhook}")).await.data(200).clone()
 }
 
@@ -78,7 +78,7 @@ async fn wait_for_retry(api: &Api, webhook: i64, count: usize) -> Vec<Value> {
 }
 
 /// Opens a ticket of a new contact: one event.
-async fn open(api: &Api, company: &Company, number: u64) {
+async fn open_ticket(api: &Api, company: &Company, number: u64) {
     let contact = json!({"name": format!("Contact {number}"), "number": format!("55119{number:08}")});
     let contact = id(api.post("/contacts", contact).await.data(201));
     api.post("/tickets", json!({"contactId": contact, "channelId": company.phone})).await.data(201);

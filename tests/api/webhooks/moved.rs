@@ -6,8 +6,8 @@ use std::time::Duration;
 use hotline::service::Service;
 use serde_json::json;
 
-use super::{deliveries, hook, wait_for_deliveries};
-use crate::members::{beside, owner_of};
+use super::{add_webhook, deliveries, wait_for_deliveries};
+use crate::members::{owner_of, start_second_service};
 use crate::support::service::TestOptions;
 use crate::support::{Conduct, OwnApp, Receiver, TestApp, eventually};
 
@@ -15,12 +15,12 @@ use crate::support::{Conduct, OwnApp, Receiver, TestApp, eventually};
 /// in memory.
 const EVENTS: usize = 80;
 
-/// How long an answer takes: long enough that many are under way when the company moves, and less than a courier waits
-/// before it rests.
+/// How long an answer takes: long enough that many are under way when the company moves, and less than a courier (a
+/// webhook's delivery task) waits for them before it retires.
 const ANSWER_TIME: Duration = Duration::from_secs(1);
 
 /// Moves the company's slot to the other process, and waits until it has moved. A move that takes too long, as on a
-/// machine that stalls, is called off; it is then asked for again.
+/// machine that stalls, is called off; it is then requested again.
 pub async fn move_company(app: &TestApp, owner: &Service) {
     let (store, db) = (owner.app.engine.store(), &app.db);
     let life = store.membership().expect("a member").life;
@@ -40,14 +40,14 @@ pub async fn move_company(app: &TestApp, owner: &Service) {
 
 /// Moves a company while its events are delivered. Returns how many requests had been sent when it had moved, and the
 /// ids of the events of all requests.
-async fn sent_while_it_moves() -> (usize, Vec<i64>) {
+async fn move_while_delivering() -> (usize, Vec<i64>) {
     let options = TestOptions { member: true, ..TestOptions::default() };
     let app = OwnApp::start_with(options.clone()).await;
-    let (second, _folder) = beside(&app, &options).await;
+    let (second, _folder) = start_second_service(&app, &options).await;
     let owner = owner_of(app.company.id, [&app.service, &second]);
     let receiver = Receiver::start().await;
     receiver.behave(Conduct::Late(ANSWER_TIME));
-    let webhook = hook(&app.api, &receiver.url(), &["contact.created"]).await;
+    let webhook = add_webhook(&app.api, &receiver.url(), &["contact.created"]).await;
     for number in 0..EVENTS {
         let contact = json!({"name": format!("Contact {number}"), "number": format!("55119{number:08}")});
         app.api.post("/contacts", contact).await.data(201);
@@ -66,10 +66,10 @@ async fn sent_while_it_moves() -> (usize, Vec<i64>) {
     (sent, ids)
 }
 
-/// On a machine that stalls for longer than a courier rests, some of the events that were under way are sent again.
+/// On a machine that stalls for longer than a retiring courier waits, some events that were under way are sent again.
 #[actix_web::test]
 async fn a_company_that_moves_gets_each_event() {
-    let (sent, ids) = sent_while_it_moves().await;
+    let (sent, ids) = move_while_delivering().await;
     for id in &ids {
         let count = ids.iter().filter(|other| *other == id).count();
         assert!(count == 1 || (count == 2 && ids[..sent].contains(id)), "{id} is sent {count} times: {ids:?}");
@@ -78,7 +78,7 @@ async fn a_company_that_moves_gets_each_event() {
 
 #[actix_web::test]
 async fn a_company_that_moves_gets_each_event_once_measured() {
-    let (sent, ids) = sent_while_it_moves().await;
+    let (sent, ids) = move_while_delivering().await;
     assert!(sent < EVENTS, "every event was sent before the company had moved");
     assert_eq!(ids.len(), EVENTS, "an event was sent twice: {ids:?}");
 }
@@ -87,18 +87,18 @@ async fn a_company_that_moves_gets_each_event_once_measured() {
 async fn an_endpoint_that_hangs_does_not_keep_a_company_from_moving() {
     let options = TestOptions { member: true, ..TestOptions::default() };
     let app = OwnApp::start_with(options.clone()).await;
-    let (second, _folder) = beside(&app, &options).await;
+    let (second, _folder) = start_second_service(&app, &options).await;
     let owner = owner_of(app.company.id, [&app.service, &second]);
     let receiver = Receiver::start().await;
     receiver.behave(Conduct::Hang);
-    let webhook = hook(&app.api, &receiver.url(), &["contact.created"]).await;
+    let webhook = add_webhook(&app.api, &receiver.url(), &["contact.created"]).await;
     app.api.post("/contacts", json!({"name": "Ana", "number": "5511900000001"})).await.data(201);
     receiver.has(1).await;
     receiver.behave(Conduct::status(200));
     move_company(&app, owner).await;
     wait_for_deliveries(&app.api, webhook, "delivered", 1).await;
     let ids = receiver.ids();
-    assert_eq!((ids.len(), ids[0]), (2, ids[1]), "the request without an answer was not sent once more");
+    assert_eq!((ids.len(), ids[0]), (2, ids[1]), "the request without an answer was not sent again");
     second.stop().await.expect("a clean stop");
     app.stop().await;
 }

@@ -1,5 +1,5 @@
 //! Addresses to which nothing is ever sent: this machine, its networks and the metadata services of clouds. They may be
-//! spelled in any way, be those of a name from the start or later, or be the target of a redirect.
+//! spelled in any way, be what a name resolves to at first or later, or be the target of a redirect.
 
 use std::collections::HashMap;
 use std::io;
@@ -12,7 +12,7 @@ use hotline::webhooks::WebhookOptions;
 use parking_lot::Mutex;
 use serde_json::{Value, json};
 
-use super::{hook, shown, wait_for_retry};
+use super::{add_webhook, read_webhook, wait_for_retry};
 use crate::steps::id;
 use crate::support::service::TestOptions;
 use crate::support::{Conduct, OwnApp, Receiver};
@@ -51,7 +51,7 @@ async fn a_url_with_an_internal_address_is_refused() {
     let receiver = Receiver::start().await;
     let app = OwnApp::start_with(options_with(&[], Names::of(&[]))).await;
     let port = receiver.address.port();
-    let webhook = hook(&app.api, "https://hooks.example.com/", &[]).await;
+    let webhook = add_webhook(&app.api, "https://hooks.example.com/", &[]).await;
     for host in [
         "127.0.0.1",
         "127.1",
@@ -113,7 +113,7 @@ async fn a_name_that_resolves_to_an_internal_address_at_any_look_up_is_not_reach
     let port = receiver.address.port();
     let mut number = 0;
     for name in ["loopback", "private", "link", "metadata", "mapped", "unspecified", "rebinding"] {
-        let webhook = hook(&app.api, &format!("https://{name}.example.com:{port}/"), &["ticket.opened"]).await;
+        let webhook = add_webhook(&app.api, &format!("https://{name}.example.com:{port}/"), &["ticket.opened"]).await;
         let tested = app.api.post(&format!("/webhooks/{webhook}/test"), json!({})).await;
         let tested = tested.data(200).clone();
         assert_eq!((&tested["status"], &tested["body"]), (&Value::Null, &json!("")), "{name}");
@@ -125,7 +125,7 @@ async fn a_name_that_resolves_to_an_internal_address_at_any_look_up_is_not_reach
             continue;
         }
         number += 1;
-        super::open(&app.api, &app.company, number).await;
+        super::open_ticket(&app.api, &app.company, number).await;
         let pending = wait_for_retry(&app.api, webhook, 1).await;
         assert_eq!(pending[0]["attempts"][0]["error"], error, "{name}");
         app.api.delete(&format!("/webhooks/{webhook}")).await;
@@ -140,7 +140,7 @@ async fn allowed_networks_are_reached_and_without_tls_only_this_machine() {
     let receiver = Receiver::start().await;
     let app = OwnApp::start_with(options_with(&["127.0.0.1/32", "10.0.0.0/8"], names)).await;
     let port = receiver.address.port();
-    let webhook = hook(&app.api, &receiver.url(), &[]).await;
+    let webhook = add_webhook(&app.api, &receiver.url(), &[]).await;
     assert_eq!(app.api.post(&format!("/webhooks/{webhook}/test"), json!({})).await.data(200)["status"], 200);
     // Without TLS a name is refused, wherever it leads, and so is an address of another network.
     for url in
@@ -150,16 +150,16 @@ async fn allowed_networks_are_reached_and_without_tls_only_this_machine() {
         assert_eq!(refused.invalid_fields(), ["url"], "{url}");
     }
     let secured = app.api.post("/webhooks", json!({"url": "https://10.0.0.1/"})).await;
-    assert_eq!(shown(&app.api, id(secured.data(201))).await["url"], "https://10.0.0.1/");
+    assert_eq!(read_webhook(&app.api, id(secured.data(201))).await["url"], "https://10.0.0.1/");
     app.stop().await;
 }
 
 #[actix_web::test]
-async fn a_redirect_to_the_inside_is_not_followed() {
+async fn a_redirect_to_an_internal_address_is_not_followed() {
     let inside = Receiver::start().await;
     let outside = Receiver::start_at("127.0.0.2:0").await;
     let app = OwnApp::start_with(options_with(&["127.0.0.2/32"], Names::of(&[]))).await;
-    let webhook = hook(&app.api, &outside.url(), &[]).await;
+    let webhook = add_webhook(&app.api, &outside.url(), &[]).await;
     for location in [inside.url(), "http://169.254.169.254/latest/meta-data/".to_owned(), "/hook2".to_owned()] {
         outside.behave(Conduct::Redirect(location.clone()));
         let tested = app.api.post(&format!("/webhooks/{webhook}/test"), json!({})).await;

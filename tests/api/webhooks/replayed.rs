@@ -4,7 +4,9 @@ use hotline_persistence::tables::webhooks::replays::SCHEDULED_AT_ONCE;
 use serde_json::{Value, json};
 use sqlx::AssertSqlSafe;
 
-use super::{deliveries, hook, note, quick, wait_for_deliveries, wait_for_retry, webhook_with_receiver};
+use super::{
+    add_webhook, deliveries, note, wait_for_deliveries, wait_for_retry, webhook_with_receiver, with_retry_pauses,
+};
 use crate::steps::listed;
 use crate::support::{Conduct, OwnApp, TestApp, eventually};
 
@@ -16,7 +18,7 @@ fn note_texts(receiver: &crate::support::Receiver) -> Vec<String> {
 
 #[actix_web::test]
 async fn one_delivery_all_failed_ones_or_all_events_after_an_id_are_sent_again() {
-    let app = OwnApp::start_with(quick(&[])).await;
+    let app = OwnApp::start_with(with_retry_pauses(&[])).await;
     let (webhook, receiver) = webhook_with_receiver(&app, &["note.added"]).await;
     let path = format!("/webhooks/{webhook}/replay");
     let ticket = app.ticket("5511900000001").await;
@@ -46,8 +48,8 @@ async fn one_delivery_all_failed_ones_or_all_events_after_an_id_are_sent_again()
     receiver.has(6).await;
     let all = wait_for_deliveries(&app.api, webhook, "delivered", 3).await;
     assert_eq!(note_texts(&receiver)[4..], ["b", "c"]);
-    let tried: Vec<usize> = all.iter().map(|one| one["attempts"].as_array().map_or(0, Vec::len)).collect();
-    assert_eq!(tried, [2, 2, 2]);
+    let attempt_counts: Vec<usize> = all.iter().map(|one| one["attempts"].as_array().map_or(0, Vec::len)).collect();
+    assert_eq!(attempt_counts, [2, 2, 2]);
     assert!(deliveries(&app.api, webhook, "failed").await.is_empty());
 
     // Everything after the first event is sent again, and then a new event.
@@ -59,7 +61,7 @@ async fn one_delivery_all_failed_ones_or_all_events_after_an_id_are_sent_again()
     receiver.has(9).await;
     assert_eq!(note_texts(&receiver)[6..], ["b", "c", "d"]);
     wait_for_deliveries(&app.api, webhook, "delivered", 4).await;
-    // Each was sent once, although the replays disturbed the courier.
+    // Each was sent once, although the replays disturbed the courier, which delivers to the webhook.
     assert_eq!(receiver.count(), 9);
     app.stop().await;
 }
@@ -67,7 +69,7 @@ async fn one_delivery_all_failed_ones_or_all_events_after_an_id_are_sent_again()
 #[actix_web::test]
 async fn a_replayed_delivery_waits_for_those_before_it_of_its_ticket() {
     // The retry is due after an hour, for which the test does not wait.
-    let app = OwnApp::start_with(quick(&[3_600_000])).await;
+    let app = OwnApp::start_with(with_retry_pauses(&[3_600_000])).await;
     let (webhook, receiver) = webhook_with_receiver(&app, &["note.added"]).await;
     receiver.behave(Conduct::status(500));
     let ticket = app.ticket("5511900000001").await;
@@ -82,9 +84,9 @@ async fn a_replayed_delivery_waits_for_those_before_it_of_its_ticket() {
     };
     replay(&pending[2]).await;
     replay(&pending[1]).await;
-    let waits = deliveries(&app.api, webhook, "pending").await;
-    let times: Vec<bool> = waits.iter().map(|one| one["nextAttemptAt"].is_string()).collect();
-    assert_eq!(times, [true, false, false], "a delivery behind another one is scheduled");
+    let waiting = deliveries(&app.api, webhook, "pending").await;
+    let is_scheduled: Vec<bool> = waiting.iter().map(|one| one["nextAttemptAt"].is_string()).collect();
+    assert_eq!(is_scheduled, [true, false, false], "a delivery behind another one is scheduled");
     replay(&pending[0]).await;
     wait_for_deliveries(&app.api, webhook, "delivered", 3).await;
     assert_eq!(note_texts(&receiver), ["a", "a", "b", "c"]);
@@ -93,7 +95,7 @@ async fn a_replayed_delivery_waits_for_those_before_it_of_its_ticket() {
 
 #[actix_web::test]
 async fn deliveries_are_filtered_by_their_creation_and_their_last_change() {
-    let app = OwnApp::start_with(quick(&[])).await;
+    let app = OwnApp::start_with(with_retry_pauses(&[])).await;
     let (webhook, receiver) = webhook_with_receiver(&app, &["note.added"]).await;
     let ticket = app.ticket("5511900000001").await;
     receiver.behave(Conduct::status(500));
@@ -156,7 +158,7 @@ async fn a_replay_with_a_key_happens_once() {
 
 #[actix_web::test]
 async fn attempts_of_a_delivery_are_kept_up_to_twenty() {
-    let app = OwnApp::start_with(quick(&[5; 30])).await;
+    let app = OwnApp::start_with(with_retry_pauses(&[5; 30])).await;
     let (webhook, receiver) = webhook_with_receiver(&app, &["note.added"]).await;
     receiver.behave(Conduct::status(500));
     let ticket = app.ticket("5511900000001").await;
@@ -167,7 +169,7 @@ async fn attempts_of_a_delivery_are_kept_up_to_twenty() {
     app.stop().await;
 }
 
-/// Makes PostgreSQL refuse a statement that changes more deliveries than one may.
+/// Makes PostgreSQL refuse a statement that changes more than `SCHEDULED_AT_ONCE` deliveries.
 async fn refuse_many(app: &TestApp) {
     for statement in [
         format!(
@@ -186,12 +188,12 @@ async fn refuse_many(app: &TestApp) {
 
 #[actix_web::test]
 async fn a_replay_of_many_deliveries_changes_a_bounded_number_in_each_statement() {
-    /// Deliveries that have failed, and deliveries that wait for a retry: the last of the steps has one of each.
+    /// How many deliveries have failed, and how many wait for a retry: the last step changes one of each.
     const COUNT: i64 = SCHEDULED_AT_ONCE * 2 + 1;
-    /// The records of the failed deliveries.
+    /// How many records the failed deliveries belong to.
     const LANES: i64 = 1_000;
     let app = OwnApp::start().await;
-    let webhook = hook(&app.api, "https://hooks.example.com/", &["note.added"]).await;
+    let webhook = add_webhook(&app.api, "https://hooks.example.com/", &["note.added"]).await;
     // Their events are beyond the end of the log, so that none of them is sent.
     for statement in [
         "insert into webhook_deliveries (company_id, webhook_id, event_id, type, lane, status, tries, created_at)

@@ -7,7 +7,7 @@ use hotline::service::EventOptions;
 use hotline_persistence::tables::webhooks::deliveries::REMOVED_AT_ONCE;
 use serde_json::{Value, json};
 
-use super::{deliveries, hook, note, quick, wait_for_deliveries, webhook_with_receiver};
+use super::{add_webhook, deliveries, note, wait_for_deliveries, webhook_with_receiver, with_retry_pauses};
 use crate::events::days::{create_partitions, drop_expired};
 use crate::steps::id;
 use crate::support::service::TestOptions;
@@ -23,7 +23,7 @@ async fn deliveries_are_removed_with_the_days_of_their_events_and_those_behind_t
     const HOUR_MS: u64 = 3_600_000;
     // The service itself drops none of the days that the test makes.
     let events = EventOptions { retention_days: 366, ..EventOptions::default() };
-    let app = OwnApp::start_with(TestOptions { events, ..quick(&[HOUR_MS]) }).await;
+    let app = OwnApp::start_with(TestOptions { events, ..with_retry_pauses(&[HOUR_MS]) }).await;
     let db = &app.db;
     let (webhook, receiver) = webhook_with_receiver(&app, &["note.added"]).await;
     let (stuck, fine) = (app.ticket("5511900000001").await, app.ticket("5511900000002").await);
@@ -70,15 +70,15 @@ async fn deliveries_are_removed_with_the_days_of_their_events_and_those_behind_t
 async fn a_company_that_is_dropped_from_memory_gets_all_events_in_order_and_so_do_others() {
     const ROUNDS: usize = 5;
     const NOTES: usize = 8;
-    let app = OwnApp::start_with(quick(&[50; 4])).await;
+    let app = OwnApp::start_with(with_retry_pauses(&[50; 4])).await;
     let (webhook, receiver) = webhook_with_receiver(&app, &["note.added"]).await;
     let (other, other_api) = app.another_company().await;
-    let theirs = Receiver::start().await;
-    let their_webhook = hook(&other_api, &theirs.url(), &["note.added"]).await;
+    let their_receiver = Receiver::start().await;
+    let their_webhook = add_webhook(&other_api, &their_receiver.url(), &["note.added"]).await;
     let their_contact =
         id(other_api.post("/contacts", json!({"name": "Ana", "number": "5511900000009"})).await.data(201));
-    let theirs_open = json!({"contactId": their_contact, "channelId": other.phone});
-    let their_ticket = id(other_api.post("/tickets", theirs_open).await.data(201));
+    let open_theirs = json!({"contactId": their_contact, "channelId": other.phone});
+    let their_ticket = id(other_api.post("/tickets", open_theirs).await.data(201));
     let tickets = [app.ticket("5511900000001").await.0, app.ticket("5511900000002").await.0];
 
     // A delivery that is under way when the company is dropped is not known to have arrived, and is sent again.
@@ -121,14 +121,14 @@ async fn a_company_that_is_dropped_from_memory_gets_all_events_in_order_and_so_d
     }
     wait_for_deliveries(&other_api, their_webhook, "delivered", ROUNDS * NOTES).await;
     assert_eq!(
-        theirs.received().iter().map(note_text).collect::<Vec<_>>(),
+        their_receiver.received().iter().map(note_text).collect::<Vec<_>>(),
         expected[1..],
         "missed, sent twice or out of order"
     );
     app.stop().await;
 }
 
-/// A read of webhooks that waits for a lock keeps no other one from starting.
+/// A read of webhooks that waits for a lock keeps no other read from starting.
 #[actix_web::test]
 async fn the_webhooks_of_companies_are_read_in_parallel() {
     const OTHERS: usize = 6;
@@ -139,8 +139,8 @@ async fn the_webhooks_of_companies_are_read_in_parallel() {
     for _ in 0..OTHERS {
         others.push(app.another_company().await.0.id);
     }
-    let mut held = app.db.begin().await.expect("a transaction");
-    sqlx::query("lock table webhooks in access exclusive mode").execute(&mut *held).await.expect("a lock");
+    let mut lock = app.db.begin().await.expect("a transaction");
+    sqlx::query("lock table webhooks in access exclusive mode").execute(&mut *lock).await.expect("a lock");
     let store = app.service.app.engine.store();
     others.iter().for_each(|company| store.webhooks.publish(*company));
     eventually("as many as may be are read at a time", || async {
@@ -149,7 +149,7 @@ async fn the_webhooks_of_companies_are_read_in_parallel() {
         sqlx::query_scalar::<_, i64>(reads).fetch_one(&app.db).await.expect("the sessions") == AT_ONCE
     })
     .await;
-    held.rollback().await.expect("the lock is released");
+    lock.rollback().await.expect("the lock is released");
     app.stop().await;
 }
 
@@ -162,8 +162,8 @@ async fn a_company_is_dropped_from_memory_although_the_webhooks_of_others_cannot
     for _ in 0..OTHERS {
         others.push(app.another_company().await.0.id);
     }
-    let mut held = app.db.begin().await.expect("a transaction");
-    sqlx::query("lock table webhooks in access exclusive mode").execute(&mut *held).await.expect("a lock");
+    let mut lock = app.db.begin().await.expect("a transaction");
+    sqlx::query("lock table webhooks in access exclusive mode").execute(&mut *lock).await.expect("a lock");
     let store = app.service.app.engine.store();
     others.iter().for_each(|company| store.webhooks.publish(*company));
     eventually("one of them is read", || async {
@@ -172,12 +172,12 @@ async fn a_company_is_dropped_from_memory_although_the_webhooks_of_others_cannot
         sqlx::query_scalar::<_, bool>(waits).fetch_one(&app.db).await.expect("locks")
     })
     .await;
-    // A machine that stalls may delay it once, and waiting for the others delays it every time.
+    // A machine that stalls may delay it once; waiting for the others would delay it every time.
     eventually("it is dropped soon", || async {
         let begun = Instant::now();
         app.service.forget(app.company.id).await.is_ok() && begun.elapsed() < Duration::from_secs(15)
     })
     .await;
-    held.rollback().await.expect("the lock is released");
+    lock.rollback().await.expect("the lock is released");
     app.stop().await;
 }

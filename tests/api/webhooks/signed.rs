@@ -8,14 +8,14 @@ use hotline::webhooks::WebhookOptions;
 use serde_json::{Value, json};
 use tokio::sync::Notify;
 
-use super::{hook, note, quick, webhook_with_receiver};
+use super::{add_webhook, note, webhook_with_receiver, with_retry_pauses};
 use crate::events::{after, ids, types};
 use crate::steps::id;
 use crate::support::service::TestOptions;
 use crate::support::{Conduct, OwnApp, Received, Receiver, Reply, TestApp, eventually};
 
-/// The Python with which the library is installed, once for all tests of this machine; none where there is no Python or
-/// no registry.
+/// The Python of the environment in which the library is installed, once for all tests of this machine; `None` where
+/// there is no Python or no registry.
 fn verifier() -> Option<std::path::PathBuf> {
     let folder = std::env::temp_dir().join("hotline-standardwebhooks");
     let python = folder.join("bin/python");
@@ -90,7 +90,7 @@ async fn the_standard_webhooks_library_of_python_accepts_what_is_signed_and_noth
     let rotated = app.api.post(&format!("/webhooks/{webhook}/rotate-secret"), json!({})).await;
     let second = rotated.data(200)["secret"].as_str().expect("a secret").to_owned();
     let signatures = |request: &Received| request.header("webhook-signature").split(' ').count();
-    // The courier learns of the rotation by itself.
+    // The courier (the task that delivers to the webhook) learns of the rotation by itself.
     eventually("both secrets sign", || async {
         note(&app.api, ticket.0, "again").await;
         receiver.has(receiver.count() + 1).await.last().is_some_and(|request| signatures(request) == 2)
@@ -102,7 +102,7 @@ async fn the_standard_webhooks_library_of_python_accepts_what_is_signed_and_noth
         .execute(&app.db)
         .await
         .expect("a day has passed");
-    eventually("the new one signs alone", || async {
+    eventually("only the new one signs", || async {
         note(&app.api, ticket.0, "alone").await;
         receiver.has(receiver.count() + 1).await.last().is_some_and(|request| signatures(request) == 1)
     })
@@ -112,8 +112,8 @@ async fn the_standard_webhooks_library_of_python_accepts_what_is_signed_and_noth
     forged.body.push(b' ');
     let mut with_other_id = both.clone();
     with_other_id.headers.insert("webhook-id".to_owned(), "evt_1_1".to_owned());
-    let mut late = both.clone();
-    late.headers.insert("webhook-timestamp".to_owned(), "1700000000".to_owned());
+    let mut stale = both.clone();
+    stale.headers.insert("webhook-timestamp".to_owned(), "1700000000".to_owned());
     let cases = [
         (case(&first, &before), true),
         (case(&second, &before), false),
@@ -123,7 +123,7 @@ async fn the_standard_webhooks_library_of_python_accepts_what_is_signed_and_noth
         (case(&first, &after), false),
         (case(&first, &forged), false),
         (case(&first, &with_other_id), false),
-        (case(&first, &late), false),
+        (case(&first, &stale), false),
     ];
     let output = run_verifier(&python, &cases.iter().map(|(case, _)| case.clone()).collect::<Vec<_>>());
     let expected: Vec<bool> = cases.iter().map(|(_, is_good)| *is_good).collect();
@@ -139,7 +139,7 @@ fn snippet(language: &str) -> String {
     code.unwrap_or_else(|| panic!("docs/events.md has no {language}")).to_owned()
 }
 
-/// What the code of the manual prints for each case, run by its interpreter; none where there is no interpreter.
+/// What the code of the manual prints for each case, run by its interpreter; `None` where there is no interpreter.
 fn run(interpreter: &str, code: &str, cases: &[Value]) -> Option<Vec<String>> {
     use std::io::Write;
     if Command::new(interpreter).arg("--version").output().is_err() {
@@ -210,7 +210,7 @@ async fn the_code_of_the_manual_accepts_what_is_signed_and_nothing_else() {
 
 #[actix_web::test]
 async fn metrics_show_how_attempts_end_and_how_far_behind_an_endpoint_is() {
-    let options = TestOptions { metrics: true, ..quick(&[30, 3_600_000]) };
+    let options = TestOptions { metrics: true, ..with_retry_pauses(&[30, 3_600_000]) };
     let app = OwnApp::start_with(options).await;
     let address = app.service.metrics_listener.as_ref().expect("metrics are served").address;
     let metrics = || crate::support::metrics::ScrapedMetrics::of(address);
@@ -237,8 +237,8 @@ async fn metrics_show_how_attempts_end_and_how_far_behind_an_endpoint_is() {
 }
 
 #[actix_web::test]
-async fn a_test_shows_what_the_endpoint_answers_and_is_in_no_log() {
-    let app = OwnApp::start_with(quick(&[3_600_000])).await;
+async fn a_test_shows_what_the_endpoint_answers_and_is_not_in_the_event_log() {
+    let app = OwnApp::start_with(with_retry_pauses(&[3_600_000])).await;
     let (webhook, receiver) = webhook_with_receiver(&app, &["note.added"]).await;
     app.api.put(&format!("/webhooks/{webhook}"), json!({"active": false})).await.data(200);
     let path = format!("/webhooks/{webhook}/test");
@@ -305,7 +305,7 @@ async fn a_delivery_waits_for_an_answer_as_long_as_the_options_say() {
     let webhooks = WebhookOptions { response_time_max: Duration::from_millis(300), ..defaults.webhooks.clone() };
     let app = OwnApp::start_with(TestOptions { webhooks, ..defaults }).await;
     let receiver = Receiver::start().await;
-    let webhook = hook(&app.api, &receiver.url(), &[]).await;
+    let webhook = add_webhook(&app.api, &receiver.url(), &[]).await;
     receiver.behave(Conduct::Hang);
     let took_ms = async || {
         let tested = app.api.post(&format!("/webhooks/{webhook}/test"), json!({})).await;
@@ -315,7 +315,7 @@ async fn a_delivery_waits_for_an_answer_as_long_as_the_options_say() {
         tested["durationMs"].as_u64().expect("a time")
     };
     assert!(took_ms().await >= 300);
-    // A machine that stalls may delay one of them, and the default time every one.
+    // A machine that stalls may delay one of them; the default time would delay every one.
     eventually("one ends before the default time", || async { took_ms().await < 15_000 }).await;
     app.stop().await;
 }

@@ -11,7 +11,8 @@ use tokio::net::{TcpSocket, TcpStream};
 use tokio::time::timeout;
 
 use super::{
-    GOOD, LONG, connect, exchange, next, plain, plain_with_drain, responses, routes, to_end, unhurried, unhurried_app,
+    GOOD, LONG, connect, exchange, next_response, plain, plain_with_drain, read_to_close, responses, routes, unhurried,
+    unhurried_app,
 };
 use crate::support::{PATIENCE, eventually, patience};
 
@@ -25,15 +26,15 @@ async fn connect_from(from: &str, to: SocketAddr) -> TcpStream {
 #[actix_web::test]
 async fn an_address_has_no_more_connections_than_its_share_and_others_are_served() {
     let plain = plain(Limits { per_address: 3, ..unhurried() });
-    let mut mine = Vec::new();
+    let mut connections = Vec::new();
     for _ in 0..3 {
         let mut stream = connect_from("127.0.0.2", plain.address).await;
         stream.write_all(GOOD).await.expect("send");
-        next(&mut stream).await;
-        mine.push(stream);
+        next_response(&mut stream).await;
+        connections.push(stream);
     }
     for _ in 0..20 {
-        let refused = responses(&to_end(connect_from("127.0.0.2", plain.address).await).await);
+        let refused = responses(&read_to_close(connect_from("127.0.0.2", plain.address).await).await);
         assert_eq!(refused.len(), 1, "{refused:?}");
         assert_eq!(refused[0].status(), 429);
         let body: Value = serde_json::from_slice(&refused[0].body).expect("JSON");
@@ -44,11 +45,11 @@ async fn an_address_has_no_more_connections_than_its_share_and_others_are_served
     for from in ["127.0.0.3", "127.0.0.4"].into_iter().chain(std::iter::repeat_n("127.0.0.9", 10)) {
         let mut stream = connect_from(from, plain.address).await;
         stream.write_all(GOOD).await.expect("send");
-        assert_ne!(next(&mut stream).await.status(), 429, "{from}");
+        assert_ne!(next_response(&mut stream).await.status(), 429, "{from}");
         others.push(stream);
     }
     // A client that closes a connection may open another.
-    drop(mine.pop());
+    drop(connections.pop());
     eventually("another connection is accepted", || async {
         let mut stream = connect_from("127.0.0.2", plain.address).await;
         let mut status_line = [0; 12];
@@ -70,13 +71,13 @@ async fn a_head_request_is_answered_and_its_connection_stays_open() {
         head.push(timeout(patience(PATIENCE), stream.read_u8()).await.expect("an answer").expect("no end"));
     }
     stream.write_all(GOOD).await.expect("send");
-    assert_eq!(next(&mut stream).await.status(), 200);
+    assert_eq!(next_response(&mut stream).await.status(), 200);
     drop(stream);
     app.stop().await;
 }
 
 #[actix_web::test]
-async fn answers_equal_those_of_a_server_without_the_wire() {
+async fn answers_equal_those_of_a_server_without_the_connection_layer() {
     let plain = plain(unhurried());
     let bare = HttpServer::new(|| App::new().configure(routes)).workers(1).disable_signals();
     // Otherwise the framework waits five seconds for a request.
@@ -108,7 +109,7 @@ async fn answers_equal_those_of_a_server_without_the_wire() {
             response.headers.remove("date");
         }
         // When the last of several requests that the framework has parsed at once ends the connection, all their
-        // answers say so. Behind the wire it gets fewer bytes at a time, so fewer answers say so.
+        // answers say so. Behind the connection layer it gets fewer bytes at a time, so fewer answers say so.
         for answers in [&mut ours, &mut theirs] {
             let last = answers.len() - 1;
             answers[..last].iter_mut().for_each(|response| drop(response.headers.remove("connection")));
@@ -124,7 +125,7 @@ async fn answers_equal_those_of_a_server_without_the_wire() {
     let stream = |address| async move {
         let mut stream = connect(address).await;
         stream.write_all(b"GET /stream HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n").await.expect("send");
-        let bytes = to_end(stream).await;
+        let bytes = read_to_close(stream).await;
         let body = bytes.windows(4).position(|four| four == b"\r\n\r\n").expect("a head");
         bytes[body..].to_vec()
     };
@@ -134,22 +135,22 @@ async fn answers_equal_those_of_a_server_without_the_wire() {
 }
 
 #[actix_web::test]
-async fn a_stop_waits_for_requests_and_for_no_other_connection() {
+async fn a_stop_waits_for_running_requests_and_no_other_connection() {
     let plain = plain_with_drain(unhurried(), LONG);
     let mut idle = connect(plain.address).await;
     idle.write_all(GOOD).await.expect("send");
-    next(&mut idle).await;
+    next_response(&mut idle).await;
     let mut half = connect(plain.address).await;
     half.write_all(b"GET / HT").await.expect("send");
     let mut busy = connect(plain.address).await;
     let head = b"POST /echo HTTP/1.1\r\nHost: x\r\nContent-Length: 4\r\nExpect: 100-continue\r\n\r\n";
     busy.write_all(head).await.expect("send");
-    assert_eq!(next(&mut busy).await.status(), 100, "the request has not begun");
+    assert_eq!(next_response(&mut busy).await.status(), 100, "the request has not begun");
     let stopping = tokio::spawn(plain.server.stop(true));
-    assert_eq!(to_end(idle).await, b"", "the idle connection got an answer");
+    assert_eq!(read_to_close(idle).await, b"", "the idle connection got an answer");
     assert!(!stopping.is_finished(), "the stop did not wait for the request");
     busy.write_all(b"busy").await.expect("send");
-    assert_eq!(responses(&to_end(busy).await)[0].body, b"busy");
-    // Much sooner than the half of a head, or the drain, would be given up.
+    assert_eq!(responses(&read_to_close(busy).await)[0].body, b"busy");
+    // Much sooner than the time limits of the half-sent head and of the drain.
     timeout(patience(PATIENCE), stopping).await.expect("stopped in time").expect("stopped");
 }

@@ -79,14 +79,14 @@ async fn connect(address: SocketAddr) -> TcpStream {
 
 /// Reads until the service closes the connection, and returns the bytes. A reset fails the test, as the answer may be
 /// lost with it. Then closes this end as well: a stop of the service waits for clients that do not.
-async fn to_end(mut stream: TcpStream) -> Vec<u8> {
+async fn read_to_close(mut stream: TcpStream) -> Vec<u8> {
     let mut bytes = Vec::new();
     timeout(patience(PATIENCE), stream.read_to_end(&mut bytes)).await.expect("the service closes").expect("no reset");
     bytes
 }
 
 /// Sends the request, and reads until the service closes. Does both at once, as a large request or answer does not fit
-/// the socket.
+/// into the socket's buffers.
 async fn exchange(address: SocketAddr, request: &[u8]) -> Vec<Response> {
     let (mut reader, mut writer) = connect(address).await.into_split();
     let mut bytes = Vec::new();
@@ -97,8 +97,8 @@ async fn exchange(address: SocketAddr, request: &[u8]) -> Vec<Response> {
     responses(&bytes)
 }
 
-/// Sends bytes that are not HTTP, and returns the refusal once the connection is closed. A client that sends more than
-/// is read may get a reset, and the refusal is lost with it.
+/// Sends bytes that are not HTTP, and returns the refusal once the connection is closed; `None` if it is lost: a client
+/// that sends more than is read may get a reset instead.
 async fn refusal(address: SocketAddr, request: &[u8]) -> Option<Response> {
     let (mut reader, mut writer) = connect(address).await.into_split();
     let mut bytes = Vec::new();
@@ -123,7 +123,7 @@ async fn exchange_one(address: SocketAddr, request: impl AsRef<[u8]>) -> Respons
 }
 
 /// The next response on a connection that stays open.
-async fn next(stream: &mut TcpStream) -> Response {
+async fn next_response(stream: &mut TcpStream) -> Response {
     let mut bytes = Vec::new();
     loop {
         if let Some((response, length)) = parse_response(&bytes) {
@@ -146,14 +146,14 @@ async fn send_request(address: SocketAddr, request: &[u8]) -> (TcpStream, Respon
         if stream.write_all(request).await.is_ok()
             && let Ok(1) = timeout(patience(PATIENCE), stream.peek(&mut some)).await.expect("an answer or an end")
         {
-            let response = next(&mut stream).await;
+            let response = next_response(&mut stream).await;
             return (stream, response);
         }
     }
 }
 
 /// A connection, either fresh or one on which a request has been answered.
-async fn connect_before(address: SocketAddr, is_fresh: bool) -> TcpStream {
+async fn connect_fresh_or_used(address: SocketAddr, is_fresh: bool) -> TcpStream {
     if is_fresh {
         return connect(address).await;
     }
@@ -181,12 +181,12 @@ fn routes(config: &mut web::ServiceConfig) {
         );
 }
 
-/// Limits for tests that are not about a slow client, because each of them may be one.
+/// Limits for tests that are not about a slow client: on a slow machine any client may be one.
 fn unhurried() -> Limits {
     Limits { head: LONG, keep_alive: LONG, write: LONG, ..Limits::default() }
 }
 
-/// A service for tests that are not about a slow client. It also waits for one that is still sending what is refused.
+/// A service for tests that are not about a slow client. It also waits for one that is still sending a refused request.
 async fn unhurried_app() -> OwnApp {
     OwnApp::start_with(lingering()).await
 }
@@ -201,7 +201,7 @@ fn plain(limits: Limits) -> Plain {
     plain_with_drain(limits, Duration::from_secs(30))
 }
 
-/// As [`plain`]; a stop waits so long for requests.
+/// Like [`plain`]; a stop waits for requests for at most `drain`.
 fn plain_with_drain(limits: Limits, drain: Duration) -> Plain {
     let options = ListenOptions {
         peer_socket: None,

@@ -4,13 +4,14 @@ use serde_json::Value;
 use tokio::io::AsyncWriteExt;
 
 use super::{
-    BAD, GOOD, connect, exchange, exchange_one, next, plain, refusal, responses, to_end, unhurried, unhurried_app,
+    BAD, GOOD, connect, exchange, exchange_one, next_response, plain, read_to_close, refusal, responses, unhurried,
+    unhurried_app,
 };
 
 /// A request of up to this many bytes is read whole before it is refused.
 const WHOLE_BYTES_MAX: usize = 64 << 10;
 
-/// How often a longer request is sent: its refusal may be lost with a reset, but not each time.
+/// How many times a longer request is sent: its refusal may be lost with a reset, but not each time.
 const ATTEMPTS_MAX: usize = 20;
 
 #[actix_web::test]
@@ -24,22 +25,26 @@ async fn bytes_that_are_not_http_are_refused() {
         ("garbage", b"\x16\x03\x01\x02\x00\x01\x00\x01\xfc\r\n\r\n".to_vec(), 400),
         ("words", BAD.to_vec(), 400),
         ("NUL bytes", b"\0\0\0\0\r\n\r\n".to_vec(), 400),
-        ("a version that is none", b"GET / HTTP/3.7\r\nHost: x\r\n\r\n".to_vec(), 400),
+        ("a version that does not exist", b"GET / HTTP/3.7\r\nHost: x\r\n\r\n".to_vec(), 400),
         ("HTTP/2", b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n".to_vec(), 400),
         ("no host", b"GET /health/live HTTP/1.1\r\n\r\n".to_vec(), 400),
-        ("a header without colon", get("Accept"), 400),
+        ("a header without a colon", get("Accept"), 400),
         ("a header with NUL", get("X: a\0b"), 400),
         ("a blank before the colon", get("X : y"), 400),
         ("two hosts", get("Host: y"), 400),
-        ("a length that is no number", post("Content-Length: two"), 400),
+        ("a length that is not a number", post("Content-Length: two"), 400),
         ("a negative length", post("Content-Length: -2"), 400),
-        ("a length above any", post("Content-Length: 99999999999999999999999"), 400),
+        ("a length beyond any limit", post("Content-Length: 99999999999999999999999"), 400),
         ("two lengths", post("Content-Length: 2\r\nContent-Length: 3"), 400),
         ("length and chunks", post("Content-Length: 2\r\nTransfer-Encoding: chunked"), 400),
         ("an unknown encoding", post("Transfer-Encoding: rot13"), 400),
-        ("a path above any", format!("GET /{} HTTP/1.1\r\nHost: x\r\n\r\n", "a".repeat(70_000)).into_bytes(), 400),
-        ("a line without end", format!("GET /{} HTTP/1.1\r\nHost: x\r\n\r\n", "a".repeat(400_000)).into_bytes(), 431),
-        ("a header without end", get(&format!("X: {}", "a".repeat(400_000))), 431),
+        (
+            "a path beyond any limit",
+            format!("GET /{} HTTP/1.1\r\nHost: x\r\n\r\n", "a".repeat(70_000)).into_bytes(),
+            400,
+        ),
+        ("an endless line", format!("GET /{} HTTP/1.1\r\nHost: x\r\n\r\n", "a".repeat(400_000)).into_bytes(), 431),
+        ("an endless header", get(&format!("X: {}", "a".repeat(400_000))), 431),
         ("too many headers", get(many.trim_end()), 431),
     ] {
         eprintln!("{what}");
@@ -68,13 +73,13 @@ async fn good_requests_before_a_bad_one_are_answered() {
         assert_eq!(serde_json::from_slice::<Value>(&good.body).expect("JSON")["status"], "live");
     }
 
-    // The bad request follows an answer, also an answer in HTTP/1.0, whose connection the framework says it keeps.
+    // The bad request follows an answer, even one in HTTP/1.0 whose connection the framework says it keeps.
     for good in [GOOD, b"GET /health/live HTTP/1.0\r\nConnection: keep-alive\r\n\r\n"] {
         let mut stream = connect(app.address).await;
         stream.write_all(good).await.expect("send");
-        assert_eq!(next(&mut stream).await.status(), 200);
+        assert_eq!(next_response(&mut stream).await.status(), 200);
         stream.write_all(BAD).await.expect("send");
-        let refused = responses(&to_end(stream).await);
+        let refused = responses(&read_to_close(stream).await);
         assert_eq!(refused.len(), 1, "{refused:?}");
         refused[0].assert_refused(400);
     }
@@ -87,7 +92,7 @@ async fn good_requests_before_a_bad_one_are_answered_however_large_the_answers()
     let large = b"GET /large HTTP/1.1\r\nHost: x\r\n\r\n";
     let mut stream = connect(plain.address).await;
     stream.write_all(&[large, large, BAD].concat()).await.expect("send");
-    let all = responses(&to_end(stream).await);
+    let all = responses(&read_to_close(stream).await);
     assert_eq!(
         all.iter().map(|it| (it.status(), it.body.len() >> 20)).collect::<Vec<_>>(),
         [(200, 8), (200, 8), (400, 0)]

@@ -11,7 +11,7 @@ use hotline::web::connections::{Limits, ListenOptions, Listeners, bind_listener,
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::time::timeout;
 
-use super::{GOOD, LONG, connect, connect_before, next, plain, send_request, to_end, unhurried};
+use super::{GOOD, LONG, connect, connect_fresh_or_used, next_response, plain, read_to_close, send_request, unhurried};
 use crate::support::{PATIENCE, eventually, patience};
 
 /// The pause between the bytes of a head that trickles: many bytes arrive before the head's time is over.
@@ -21,27 +21,27 @@ const TRICKLE: Duration = Duration::from_millis(10);
 const SHORT: Duration = Duration::from_millis(300);
 
 #[actix_web::test]
-async fn a_head_that_breaks_off_is_closed() {
+async fn a_connection_whose_head_breaks_off_is_closed() {
     let plain = plain(unhurried());
     for is_fresh in [true, false] {
         for begun in [&b"GET / HTTP/1.1\r\nHo"[..], b""] {
-            let mut stream = connect_before(plain.address, is_fresh).await;
+            let mut stream = connect_fresh_or_used(plain.address, is_fresh).await;
             stream.write_all(begun).await.expect("send");
             stream.shutdown().await.expect("shut down");
-            assert_eq!(to_end(stream).await, b"");
+            assert_eq!(read_to_close(stream).await, b"");
         }
     }
     plain.server.stop(true).await;
 }
 
 #[actix_web::test]
-async fn a_head_that_stalls_is_closed() {
+async fn a_connection_whose_head_stalls_is_closed() {
     // No connection is closed as idle after its first request, before the head arrives.
     let plain = plain(Limits { head: SHORT, ..unhurried() });
     for is_fresh in [true, false] {
         // A fresh connection may be closed before the head arrives, and then its client may get a reset.
-        eventually("a head that stalls is closed without a reset", || async {
-            let mut stream = connect_before(plain.address, is_fresh).await;
+        eventually("a stalled connection is closed without a reset", || async {
+            let mut stream = connect_fresh_or_used(plain.address, is_fresh).await;
             let mut bytes = Vec::new();
             let is_sent = stream.write_all(b"GET / HTTP/1.1\r\nHo").await.is_ok();
             let end = timeout(patience(PATIENCE), stream.read_to_end(&mut bytes)).await.expect("the service closes");
@@ -56,7 +56,7 @@ async fn a_head_that_stalls_is_closed() {
 }
 
 #[actix_web::test]
-async fn a_head_that_trickles_is_closed() {
+async fn a_connection_whose_head_trickles_is_closed() {
     let plain = plain(Limits { head: SHORT, ..Limits::default() });
     let (mut reader, mut writer) = connect(plain.address).await.into_split();
     let trickle = tokio::spawn(async move {
@@ -80,7 +80,7 @@ async fn an_idle_connection_is_closed_without_an_answer() {
     // `keep_alive` is longer than a head may take: an idle connection is looked at more than once.
     let plain = plain(Limits { head: SHORT, keep_alive: SHORT * 3, ..Limits::default() });
     let silent = connect(plain.address).await;
-    assert_eq!(to_end(silent).await, b"");
+    assert_eq!(read_to_close(silent).await, b"");
 
     // The second connection also holds a piece of the next request, which arrived with the first request.
     for request in [GOOD.to_vec(), [GOOD, b"GET / HT"].concat()] {
@@ -97,24 +97,24 @@ async fn an_idle_connection_is_closed_without_an_answer() {
 #[actix_web::test]
 async fn a_slow_handler_and_a_slow_body_are_not_slow_heads() {
     let plain = plain(Limits { head: SHORT, keep_alive: LONG, write: SHORT, linger: PATIENCE, ..Limits::default() });
-    let mut stream = connect_before(plain.address, false).await;
+    let mut stream = connect_fresh_or_used(plain.address, false).await;
     stream.write_all(b"POST /echo HTTP/1.1\r\nHost: x\r\nContent-Length: 8\r\n\r\nslow").await.expect("send");
     // The wait itself is tested: it is long enough for a head to be given up.
     tokio::time::sleep(SHORT * 3).await;
     stream.write_all(b"body").await.expect("send");
-    assert_eq!(next(&mut stream).await.body, b"slowbody");
+    assert_eq!(next_response(&mut stream).await.body, b"slowbody");
     tokio::time::sleep(SHORT * 3).await;
     stream.write_all(GOOD).await.expect("send");
-    assert_eq!(next(&mut stream).await.body, b"live");
+    assert_eq!(next_response(&mut stream).await.body, b"live");
 
     // The rest of a body that was answered before it was read is not treated as a head either.
     stream.write_all(b"POST /deaf HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n").await.expect("send");
-    assert_eq!(next(&mut stream).await.status(), 401);
+    assert_eq!(next_response(&mut stream).await.status(), 401);
     stream.write_all(b"4\r\nrest\r\n").await.expect("send");
     tokio::time::sleep(SHORT * 3).await;
     stream.write_all(b"0\r\n\r\n").await.expect("send");
     stream.write_all(GOOD).await.expect("send");
-    assert_eq!(next(&mut stream).await.body, b"live");
+    assert_eq!(next_response(&mut stream).await.body, b"live");
     drop(stream);
     plain.server.stop(true).await;
 }
@@ -127,7 +127,7 @@ async fn a_body_that_continues_after_its_answer_is_given_up() {
     assert_eq!(response.status(), 401);
     let chunk = [b"10000\r\n".as_slice(), &[b'x'; 0x10000], b"\r\n"].concat();
     let sending = async { while stream.write_all(&chunk).await.is_ok() {} };
-    timeout(patience(PATIENCE), sending).await.expect("an end to what is taken");
+    timeout(patience(PATIENCE), sending).await.expect("the service stops reading the body");
     plain.server.stop(true).await;
 }
 

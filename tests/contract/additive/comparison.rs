@@ -4,7 +4,7 @@ use std::collections::{BTreeSet, HashSet};
 
 use serde_json::Value;
 
-/// Who writes a value, and so what may change of it: a request may be read more loosely, a response written more
+/// Who writes a value, and so how it may change: a request may be read more loosely, a response written more
 /// strictly.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 enum Writer {
@@ -30,18 +30,18 @@ struct SchemaKinds<'a> {
 /// The changes that break a caller of the old document's service, each with its place.
 pub fn breaking_changes(old: &Value, new: &Value) -> Vec<String> {
     let mut comparison = Comparison { old, new, found: Vec::new(), compared: HashSet::new() };
-    comparison.operations("paths", Writer::Caller);
-    comparison.operations("webhooks", Writer::Service);
+    comparison.compare_operations("paths", Writer::Caller);
+    comparison.compare_operations("webhooks", Writer::Service);
     comparison.found
 }
 
-/// The entries of an object; none of another value.
+/// The entries of an object; none for any other value.
 fn entries(value: &Value) -> impl Iterator<Item = (&String, &Value)> {
     value.as_object().into_iter().flatten()
 }
 
-/// The texts of an array; none of another value.
-fn texts(value: &Value) -> BTreeSet<&str> {
+/// The strings of an array; none for any other value.
+fn strings(value: &Value) -> BTreeSet<&str> {
     value.as_array().into_iter().flatten().filter_map(Value::as_str).collect()
 }
 
@@ -54,7 +54,7 @@ fn resolve<'a>(document: &'a Value, value: &'a Value) -> &'a Value {
 
 /// The types of a schema without `null`; empty: any.
 fn types(schema: &Value) -> BTreeSet<&str> {
-    let mut types = texts(&schema["type"]);
+    let mut types = strings(&schema["type"]);
     types.extend(schema["type"].as_str());
     types.remove("null");
     types
@@ -71,7 +71,7 @@ fn schema_kinds<'a>(document: &'a Value, schema: &'a Value) -> SchemaKinds<'a> {
         });
     }
     let is_null = schema["type"] == "null";
-    let nullable = is_null || texts(&schema["type"]).contains("null");
+    let nullable = is_null || strings(&schema["type"]).contains("null");
     SchemaKinds { kinds: if is_null { Vec::new() } else { vec![schema] }, nullable }
 }
 
@@ -81,30 +81,30 @@ impl<'a> Comparison<'a> {
     }
 
     /// Compares the operations of `paths`, or of `webhooks`. The service writes the requests of `webhooks`.
-    fn operations(&mut self, part: &str, requests: Writer) {
+    fn compare_operations(&mut self, part: &str, requests: Writer) {
         let (old, new) = (self.old, self.new);
         for (path, methods) in entries(&old[part]) {
             for (method, operation) in entries(methods) {
                 let place = format!("{method} {path}");
                 match new[part].get(path).and_then(|methods| methods.get(method)) {
-                    Some(now) => self.operation(&place, operation, now, requests),
+                    Some(now) => self.compare_operation(&place, operation, now, requests),
                     None => self.note(&place, "no longer exists"),
                 }
             }
         }
     }
 
-    fn operation(&mut self, place: &str, old: &'a Value, new: &'a Value, requests: Writer) {
+    fn compare_operation(&mut self, place: &str, old: &'a Value, new: &'a Value, requests: Writer) {
         let is_open = |operation: &Value| operation["security"].as_array().is_some_and(Vec::is_empty);
         if is_open(old) && !is_open(new) {
             self.note(place, "needs a token");
         }
-        self.parameters(place, old, new, requests);
+        self.compare_parameters(place, old, new, requests);
         let (old_body, new_body) = (resolve(self.old, &old["requestBody"]), resolve(self.new, &new["requestBody"]));
         if new_body["required"] == true && old_body["required"] != true && requests == Writer::Caller {
             self.note(place, "needs a body");
         }
-        self.contents(&format!("{place} body"), old_body, new_body, requests);
+        self.compare_contents(&format!("{place} body"), old_body, new_body, requests);
         for (status, response) in entries(&old["responses"]) {
             let place = format!("{place} {status}");
             let Some(now) = new["responses"].get(status) else {
@@ -113,7 +113,7 @@ impl<'a> Comparison<'a> {
             };
             let (response, now) = (resolve(self.old, response), resolve(self.new, now));
             let responses = if requests == Writer::Caller { Writer::Service } else { Writer::Caller };
-            self.contents(&place, response, now, responses);
+            self.compare_contents(&place, response, now, responses);
             for (header, _) in entries(&response["headers"]) {
                 if now["headers"].get(header).is_none() {
                     self.note(&place, format!("has no header {header}"));
@@ -122,7 +122,7 @@ impl<'a> Comparison<'a> {
         }
     }
 
-    fn parameters(&mut self, place: &str, old: &'a Value, new: &'a Value, requests: Writer) {
+    fn compare_parameters(&mut self, place: &str, old: &'a Value, new: &'a Value, requests: Writer) {
         fn of<'a>(document: &'a Value, operation: &'a Value) -> Vec<&'a Value> {
             let all = operation["parameters"].as_array().into_iter().flatten();
             all.map(|parameter| resolve(document, parameter)).collect()
@@ -132,7 +132,7 @@ impl<'a> Comparison<'a> {
         for parameter in &before {
             let place = format!("{place} {}", parameter["name"].as_str().unwrap_or_default());
             match now.iter().find(|other| key(other) == key(parameter)) {
-                Some(other) => self.schema(&place, &parameter["schema"], &other["schema"], requests),
+                Some(other) => self.compare_schema(&place, &parameter["schema"], &other["schema"], requests),
                 None => self.note(&place, "no longer exists"),
             }
         }
@@ -144,16 +144,16 @@ impl<'a> Comparison<'a> {
         }
     }
 
-    fn contents(&mut self, place: &str, old: &'a Value, new: &'a Value, writer: Writer) {
+    fn compare_contents(&mut self, place: &str, old: &'a Value, new: &'a Value, writer: Writer) {
         for (kind, content) in entries(&old["content"]) {
             match new["content"].get(kind) {
-                Some(now) => self.schema(place, &content["schema"], &now["schema"], writer),
+                Some(now) => self.compare_schema(place, &content["schema"], &now["schema"], writer),
                 None => self.note(place, format!("is no longer {kind}")),
             }
         }
     }
 
-    fn schema(&mut self, place: &str, old: &'a Value, new: &'a Value, writer: Writer) {
+    fn compare_schema(&mut self, place: &str, old: &'a Value, new: &'a Value, writer: Writer) {
         if let (Some(old), Some(new)) = (old["$ref"].as_str(), new["$ref"].as_str())
             && !self.compared.insert((old.to_owned(), new.to_owned(), writer))
         {
@@ -167,7 +167,7 @@ impl<'a> Comparison<'a> {
         }
         match (&before.kinds[..], &now.kinds[..]) {
             ([], _) => {}
-            ([old], [new]) => self.kind(place, old, new, writer),
+            ([old], [new]) => self.compare_kind(place, old, new, writer),
             ([_], _) if writer == Writer::Service => self.note(place, "may be of other kinds"),
             (all, kinds) => {
                 for old in all {
@@ -183,11 +183,11 @@ impl<'a> Comparison<'a> {
     fn is_compatible(&self, old: &'a Value, new: &'a Value, writer: Writer) -> bool {
         let compared = self.compared.clone();
         let mut trial = Comparison { old: self.old, new: self.new, found: Vec::new(), compared };
-        trial.kind("", old, new, writer);
+        trial.compare_kind("", old, new, writer);
         trial.found.is_empty()
     }
 
-    fn kind(&mut self, place: &str, old: &'a Value, new: &'a Value, writer: Writer) {
+    fn compare_kind(&mut self, place: &str, old: &'a Value, new: &'a Value, writer: Writer) {
         let (wide, narrow) = match writer {
             Writer::Caller => (types(new), types(old)),
             Writer::Service => (types(old), types(new)),
@@ -199,22 +199,22 @@ impl<'a> Comparison<'a> {
         if !old["format"].is_null() && old["format"] != new["format"] {
             self.note(place, format!("was {}, and is {}", old["format"], new["format"]));
         }
-        self.values(place, old, new, writer);
+        self.compare_values(place, old, new, writer);
         if writer == Writer::Caller {
-            self.limits(place, old, new);
+            self.compare_limits(place, old, new);
         }
-        self.fields(place, old, new, writer);
+        self.compare_fields(place, old, new, writer);
         for part in ["items", "additionalProperties"] {
             if let (Some(old), Some(new)) = (old.get(part), new.get(part))
                 && old.is_object()
                 && new.is_object()
             {
-                self.schema(&format!("{place}[]"), old, new, writer);
+                self.compare_schema(&format!("{place}[]"), old, new, writer);
             }
         }
     }
 
-    fn values(&mut self, place: &str, old: &'a Value, new: &'a Value, writer: Writer) {
+    fn compare_values(&mut self, place: &str, old: &'a Value, new: &'a Value, writer: Writer) {
         match (old["enum"].as_array(), new["enum"].as_array()) {
             (Some(old), Some(new)) => {
                 for value in old.iter().filter(|value| !new.contains(value)) {
@@ -227,8 +227,8 @@ impl<'a> Comparison<'a> {
     }
 
     /// A limit of a request may not become stricter.
-    fn limits(&mut self, place: &str, old: &'a Value, new: &'a Value) {
-        for (name, is_most) in [
+    fn compare_limits(&mut self, place: &str, old: &'a Value, new: &'a Value) {
+        for (name, is_maximum) in [
             ("maxLength", true),
             ("maxItems", true),
             ("maximum", true),
@@ -238,7 +238,8 @@ impl<'a> Comparison<'a> {
             ("exclusiveMinimum", false),
         ] {
             let Some(now) = new[name].as_f64() else { continue };
-            let is_kept = old[name].as_f64().is_some_and(|before| if is_most { now >= before } else { now <= before });
+            let is_kept =
+                old[name].as_f64().is_some_and(|before| if is_maximum { now >= before } else { now <= before });
             if !is_kept {
                 self.note(place, format!("has {name} {now}, and had {}", old[name]));
             }
@@ -250,15 +251,15 @@ impl<'a> Comparison<'a> {
         }
     }
 
-    fn fields(&mut self, place: &str, old: &'a Value, new: &'a Value, writer: Writer) {
+    fn compare_fields(&mut self, place: &str, old: &'a Value, new: &'a Value, writer: Writer) {
         for (name, field) in entries(&old["properties"]) {
             let place = format!("{place}.{name}");
             match new["properties"].get(name) {
-                Some(other) => self.schema(&place, field, other, writer),
+                Some(other) => self.compare_schema(&place, field, other, writer),
                 None => self.note(&place, "no longer exists"),
             }
         }
-        let (before, after) = (texts(&old["required"]), texts(&new["required"]));
+        let (before, after) = (strings(&old["required"]), strings(&new["required"]));
         let (changed, what) = match writer {
             Writer::Caller => (after.difference(&before), "is required"),
             Writer::Service => (before.difference(&after), "may be missing"),

@@ -13,7 +13,7 @@ use self::comparison::breaking_changes;
 /// The document of a release, compressed, in the folder named after its version.
 const DOCUMENT: &str = "openapi.json.gz";
 
-/// `0.10.1` as numbers, so that it is after `0.9.0`.
+/// `0.10.1` as numbers, so that it sorts after `0.9.0`.
 fn version(folder: &Path) -> Option<Vec<u32>> {
     let name = folder.file_name()?.to_str()?;
     name.split('.').map(|part| part.parse().ok()).collect()
@@ -35,8 +35,8 @@ fn released_document() -> Value {
 /// The response of the stream of events.
 const STREAMED: &str = "/paths/~1api~1v1~1events~1stream/get/responses/200";
 
-/// Lists of requests that 0.1.0 documented as nullable: it left them as they were for `null`, which the contract
-/// refuses.
+/// Lists in requests that 0.1.0 documented as nullable: for `null` it left them unchanged, while the contract refuses
+/// `null`.
 const NULL_LISTS: [&str; 4] = [
     "/components/schemas/BoardUpdate/properties/crmBoardQueues/type",
     "/components/schemas/CardUpdate/properties/customFields/type",
@@ -47,8 +47,8 @@ const NULL_LISTS: [&str; 4] = [
 /// The record of an event that is sent to a webhook.
 const SENT_RECORD: &str = "/post/requestBody/content/application~1json/schema/properties/data";
 
-/// What the kept document says wrongly: the stream of events never was JSON, the contract never had the nullable lists,
-/// and events of deleted messages and sessions always had their short form.
+/// Corrects what the kept document states wrongly: the stream of events never was JSON, the contract never had the
+/// nullable lists, and events of deleted messages and sessions always had their short form.
 fn correct(released: &mut Value) {
     for list in NULL_LISTS {
         *at(released, list) = json!("array");

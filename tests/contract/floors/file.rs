@@ -15,11 +15,11 @@ pub struct File {
     pub tests: Vec<String>,
     /// The other modules that have a file of their own.
     pub declared: Vec<String>,
-    /// The types it defines. An enum without variants is none: it only names the records that an id is of.
+    /// The types it defines, without enums that have no variants: these only mark what an id identifies.
     pub types: Vec<String>,
 }
 
-/// A word or a sign; `::` is one.
+/// A word or a sign; `::` is one token.
 type Token = String;
 
 impl File {
@@ -44,14 +44,14 @@ impl File {
                     file.declared.push(tokens[at + 1].clone());
                 }
                 "struct" | "enum" | "trait" | "type" => {
-                    // Deeper than the modules, a `type` is a part of a trait.
+                    // Deeper than the modules, a `type` is an associated type.
                     let is_own = tokens[at] != "type" || depth == inline.len();
                     file.types.extend(type_at(&tokens, at).filter(|_| is_own));
                 }
                 _ => {}
             }
             if tokens[at] == "use" {
-                let mut tree = Tree { tokens: &tokens, at: at + 1, file: &mut file, inline: inline.len() };
+                let mut tree = Tree { tokens: &tokens, at: at + 1, file: &mut file, inline_depth: inline.len() };
                 if tree.tokens[tree.at] == "::" {
                     tree.at += 1;
                 }
@@ -151,19 +151,19 @@ fn path_at(tokens: &[Token], at: usize) -> Vec<String> {
     path
 }
 
-/// A path in modules that have no file of their own, as their file would write it.
-fn outward(mut path: Vec<String>, inline: usize) -> Vec<String> {
-    let ups = path.iter().take(inline).take_while(|word| *word == "super").count();
+/// A path in nested inline modules, as the file outside them would write it.
+fn outward(mut path: Vec<String>, inline_depth: usize) -> Vec<String> {
+    let ups = path.iter().take(inline_depth).take_while(|word| *word == "super").count();
     path[..ups].fill("self".to_owned());
     path
 }
 
-/// What a `use` names.
+/// Reads the paths that one `use` names.
 struct Tree<'a> {
     tokens: &'a [Token],
     at: usize,
     file: &'a mut File,
-    inline: usize,
+    inline_depth: usize,
 }
 
 impl Tree<'_> {
@@ -197,7 +197,7 @@ impl Tree<'_> {
             name = self.tokens[self.at + 1].clone();
             self.at += 2;
         }
-        let path = outward(path, self.inline);
+        let path = outward(path, self.inline_depth);
         // What a `*` imports is unknown.
         if name != "*" {
             self.file.imports.insert(name, path.clone());

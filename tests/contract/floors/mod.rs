@@ -84,12 +84,12 @@ fn a_cycle_of_pages_is_found() {
 /// which give a line of output, a metric and a `Date` header the machine's time.
 #[test]
 fn utc_now_is_called_in_two_files_only() {
-    let readers = |folder: &str| {
+    let callers = |folder: &str| {
         let sources = Sources::read(folder);
         sources.files_naming(&["Utc", "now"]).into_iter().map(str::to_owned).collect::<Vec<_>>()
     };
-    assert_eq!(["src", "actors/src"].map(readers), [[""; 0], [""; 0]]);
-    assert_eq!(readers("persistence/src"), ["clock.rs", "cluster/lives.rs"]);
+    assert_eq!(["src", "actors/src"].map(callers), [[""; 0], [""; 0]]);
+    assert_eq!(callers("persistence/src"), ["clock.rs", "cluster/lives.rs"]);
     let sources = Sources::of(
         [("lib.rs", "fn f() { Utc::now() }\n#[cfg(test)]\nmod tests { fn g() { Utc::now() } }")].into_iter(),
     );
@@ -180,12 +180,12 @@ fn a_cycle_is_found_through_reexports_and_folders() {
     let of_two = found(&[lib, ("a.rs", "use crate::b::B; pub struct A;"), ("b.rs", "use super::a::A; pub struct B;")]);
     assert_eq!((&of_two.0[..], &of_two.1[..]), (&two[..], &two[..]));
     // A re-exported item counts for the file that defines it.
-    let passed_on = found(&[
+    let reexported = found(&[
         ("lib.rs", "pub mod a; pub mod b; pub use b::B;"),
         ("a.rs", "fn f(_: crate::B) {} pub struct A;"),
         ("b.rs", "use crate::a; pub struct B(a::A);"),
     ]);
-    assert_eq!(passed_on.0, two);
+    assert_eq!(reexported.0, two);
     // A folder's `mod.rs` and a file in the folder may import each other; two files in it may not.
     let folder = [lib, ("a/mod.rs", "mod x; mod y; pub use x::X; pub struct A;"), ("b.rs", "use crate::a::X;")];
     let with = |x, y| found(&[folder[0], folder[1], folder[2], ("a/x.rs", x), ("a/y.rs", y)]);
@@ -196,7 +196,7 @@ fn a_cycle_is_found_through_reexports_and_folders() {
     // A crate without folders counts as one folder; a program's `main.rs` counts as its `mod.rs`.
     let program = [("main.rs", "mod a; mod b; pub const A: u8 = 1; fn f() { a::f() }"), ("b.rs", "")];
     assert_eq!(found(&[program[0], program[1], ("a.rs", "use crate::A; pub fn f() {}")]), (vec![], vec![]));
-    // A cycle that leaves a folder through its `mod.rs` is no cycle of that folder.
+    // A cycle that leaves a folder through its `mod.rs` is not a cycle within that folder.
     let beyond = found(&[
         lib,
         ("a/mod.rs", "mod x; pub struct A; fn f() { x::g() }"),

@@ -81,7 +81,7 @@ fn specifiers(text: &str) -> Vec<&str> {
     found
 }
 
-/// The path that a relative one means in this file.
+/// The path that a relative one in this file leads to.
 fn resolve(file: &str, specifier: &str) -> String {
     let mut path: Vec<&str> = file.split('/').collect();
     path.pop();

@@ -8,7 +8,7 @@ use std::path::Path;
 use super::file::File;
 use super::root;
 
-/// A path, from the root of its crate.
+/// The path of a module, from the root of its crate.
 pub type Module = Vec<String>;
 
 /// A crate's files, and what each knows.
@@ -20,7 +20,7 @@ pub struct Sources {
     known: Vec<BTreeMap<usize, String>>,
     /// Which modules each imports as a whole, to name items through them.
     named: Vec<BTreeMap<usize, String>>,
-    /// All that each names, of this crate or not.
+    /// All paths that each names, of this crate or not.
     paths: Vec<Vec<Vec<String>>>,
     /// The types that each defines.
     types: Vec<Vec<String>>,
@@ -172,8 +172,8 @@ impl Sources {
     }
 }
 
-/// The file that declares the modules of a crate, or of a folder that several crates have as a module. Where there are
-/// several, the earliest in this list.
+/// The file that declares the modules of a crate, or of a folder that several crates have as a module. If there are
+/// several, the first in this list.
 const ROOTS: [&str; 3] = ["lib.rs", "main.rs", "mod.rs"];
 
 fn collect(folder: &Path, root: &Path, texts: &mut BTreeMap<String, String>) {
@@ -222,7 +222,7 @@ pub fn cycles(count: usize, knows: impl Fn(usize, usize) -> bool) -> Vec<Vec<usi
 
 /// Finds the module that a path names.
 struct Names<'a> {
-    /// Whether `hotline` names this crate: the binary in `src` names its library so. Elsewhere it is a dependency.
+    /// Whether `hotline` names this crate: the binary in `src` calls its library that. Elsewhere it is a dependency.
     is_library: bool,
     files: HashMap<Module, &'a File>,
 }
@@ -236,10 +236,10 @@ impl Names<'_> {
             "hotline" if !self.is_library => return None,
             "crate" | "hotline" => return (!rest.is_empty()).then(|| self.down(Vec::new(), rest, seen)).flatten(),
             "super" | "self" => {
-                let ups = path.iter().take_while(|word| matches!(word.as_str(), "super" | "self"));
-                let up = ups.clone().filter(|word| *word == "super").count();
-                let kept = module.len().checked_sub(up)?;
-                return self.down(module[..kept].to_vec(), &path[ups.count()..], seen);
+                let prefix = path.iter().take_while(|word| matches!(word.as_str(), "super" | "self"));
+                let ups = prefix.clone().filter(|word| *word == "super").count();
+                let kept = module.len().checked_sub(ups)?;
+                return self.down(module[..kept].to_vec(), &path[prefix.count()..], seen);
             }
             _ => {}
         }
@@ -248,7 +248,7 @@ impl Names<'_> {
         }
         let import = self.files.get(module)?.imports.get(first)?;
         // A name bound to a path that begins with that name (`use sqlx::{self, …}`) is of another crate. A name that
-        // was followed before would lead in a cycle.
+        // was already followed would lead in a cycle.
         if import == path || import.first() == Some(first) || !seen.insert(below(module, first)) {
             return None;
         }

@@ -1,4 +1,4 @@
-//! Bodies that are sent: any JSON, and valid bodies with mutations.
+//! The bodies that the fuzz test sends: any JSON, and valid bodies with mutations.
 
 use std::sync::atomic::{AtomicU32, Ordering};
 
@@ -18,7 +18,7 @@ pub(super) enum Mutation {
     Remove(Index),
     /// Gives an object's field a second time.
     Repeat(Index, String),
-    /// Wraps a value into this many lists.
+    /// Wraps a value in this many lists.
     Nest(Index, usize),
     /// Cuts the text, or changes a byte of it.
     Cut(Index),
@@ -122,9 +122,9 @@ pub(super) fn request_body() -> impl Strategy<Value = RequestBody> {
         1 => (any::<Index>(), any::<u8>()).prop_map(|(at, byte)| Mutation::Byte(at, byte)),
     ];
     let left_out = prop_oneof![2 => Just(0), 3 => any::<u32>()];
-    let almost =
+    let mutated =
         (left_out, vec(mutation, 0..4)).prop_map(|(left_out, mutations)| RequestBody::Mutated(left_out, mutations));
-    prop_oneof![1 => any_json().prop_map(RequestBody::AnyJson), 6 => almost]
+    prop_oneof![1 => any_json().prop_map(RequestBody::AnyJson), 6 => mutated]
 }
 
 /// The JSON pointers of all values of a body.
@@ -201,7 +201,7 @@ fn placeholder(texts: &mut Vec<String>, text: String) -> Value {
 }
 
 /// The bytes of a body, with each text instead of its placeholder. Later texts are put in first, since they may
-/// contain an earlier one.
+/// contain an earlier one's placeholder.
 fn render(value: &Value, texts: &[String]) -> Vec<u8> {
     let mut whole = value.to_string();
     for (index, text) in texts.iter().enumerate().rev() {

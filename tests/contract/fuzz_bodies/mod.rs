@@ -1,4 +1,4 @@
-//! Unusual bodies, to every operation that takes one: the answer is always a documented one.
+//! Sends unusual bodies to every operation that takes one: the answer is always a documented one.
 //!
 //! `PROPTEST_CASES` is the number of bodies for each operation.
 
@@ -17,7 +17,7 @@ use self::bodies::{RequestBody, request_body, with_unique_values};
 use crate::schema::{Schemas, types};
 use crate::support::{OwnApp, Reply};
 
-/// Bodies for each operation, unless the environment says otherwise: `make test` spends some seconds here.
+/// Bodies for each operation, unless the environment sets another number: `make test` spends a few seconds here.
 const CASES: u32 = 32;
 
 /// An operation with a body, and valid requests for it.
@@ -89,10 +89,11 @@ impl Fuzzer {
         ];
         let ids = ids.map(|(name, id)| (name.to_owned(), id)).into();
         let mut document = hotline::routes::document();
-        // The tests' clients are given the address of the API.
+        // The tests' clients put `/api/v1` before each path.
         if let Some(paths) = document["paths"].as_object_mut() {
-            let below = |(path, methods): (String, Value)| Some((path.strip_prefix("/api/v1")?.to_owned(), methods));
-            *paths = std::mem::take(paths).into_iter().filter_map(below).collect();
+            let without_prefix =
+                |(path, methods): (String, Value)| Some((path.strip_prefix("/api/v1")?.to_owned(), methods));
+            *paths = std::mem::take(paths).into_iter().filter_map(without_prefix).collect();
         }
         Self { document, ids, session: session.0, app }
     }
@@ -114,7 +115,7 @@ impl Fuzzer {
         required.and_then(Value::as_array).into_iter().flatten().filter_map(Value::as_str).collect()
     }
 
-    /// Creates a record in every list, and keeps its id by its name in the path.
+    /// Creates a record in every list, and keeps its id under its name in the path.
     async fn fill(&mut self) {
         let paths: Vec<String> = self.document["paths"].as_object().expect("paths").keys().cloned().collect();
         for path in &paths {
@@ -213,10 +214,10 @@ impl Fuzzer {
         &self,
         target: &Target,
         sent: &RequestBody,
-        path: usize,
+        path_index: usize,
         key: Option<u64>,
     ) -> Result<(), TestCaseError> {
-        let path = &target.paths[path];
+        let path = &target.paths[path_index];
         let bytes = sent.bytes(&with_unique_values(&target.body));
         let mut request = self.app.api.request(target.method.clone(), path).header("content-type", "application/json");
         if let Some(key) = key {
@@ -245,7 +246,7 @@ impl Fuzzer {
             None => prop_assert!(reply.body.is_null(), "a body where none is documented: {}", about()),
         }
         for header in documented["headers"].as_object().into_iter().flat_map(Map::keys) {
-            // No caller here has a limit.
+            // No caller here has a rate limit.
             let may_be_missing = header == "Idempotent-Replay" || header.starts_with("RateLimit-");
             prop_assert!(may_be_missing || reply.headers.contains_key(header.as_str()), "no {header}: {}", about());
         }

@@ -1,4 +1,4 @@
-//! What a migration does to large tables, seen while it is applied to a database with rows, beside readers.
+//! What a migration does to large tables while it is applied to a database with rows, and others read them.
 
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -20,7 +20,7 @@ const READ_TIME: Duration = Duration::from_millis(500);
 
 const WAIT: Duration = Duration::from_secs(60);
 
-/// Rows in the tables that a rewrite or a scan would read.
+/// Rows in a table, which a rewrite or a scan would read.
 const FILL: &str = "
     insert into contacts (company_id, name, number) select $1, 'Contact ' || n, '5511' || (900000000 + n)::text
         from generate_series(1, 20000) n";
@@ -64,8 +64,8 @@ async fn watch_locks(database: &TestDatabase, is_over: &AtomicBool) -> BTreeMap<
     longest
 }
 
-/// Applies migrations beside readers; returns what would stop a release that serves.
-async fn find_stops(migrations: &[Migration]) -> Vec<String> {
+/// Applies migrations while others read; returns what would interrupt a running release.
+async fn find_interruptions(migrations: &[Migration]) -> Vec<String> {
     let database = TestDatabase::migrated().await;
     let company = Company::create(&database.db, "Acme").await;
     sqlx::query(FILL).bind(company.id).execute(&database.db).await.expect("rows");
@@ -84,35 +84,36 @@ async fn find_stops(migrations: &[Migration]) -> Vec<String> {
     let readers = ["messages", "tickets", "contacts"].map(|table| keep_reading(&database, table, &is_over));
     let readers = futures_util::future::join_all(readers);
     let (applied, held, _) = futures_util::future::join3(apply, watch_locks(&database, &is_over), readers).await;
-    let mut stops: Vec<String> = applied.err().map(|error| format!("not applied: {error}")).into_iter().collect();
+    let mut interruptions: Vec<String> =
+        applied.err().map(|error| format!("not applied: {error}")).into_iter().collect();
     let after = files(&database.db).await;
     let rewritten = before.iter().filter(|(table, file)| after.get(*table).is_some_and(|new| new != *file));
-    stops.extend(rewritten.map(|(table, _)| format!("{table} was rewritten")));
+    interruptions.extend(rewritten.map(|(table, _)| format!("{table} was rewritten")));
     let long = held.into_iter().filter(|(_, time)| *time > patience(HOLD_TIME_MAX));
-    stops.extend(long.map(|(table, time)| format!("{table} was locked for {} ms", time.as_millis())));
+    interruptions.extend(long.map(|(table, time)| format!("{table} was locked for {} ms", time.as_millis())));
     database.drop().await;
-    stops
+    interruptions
 }
 
 #[actix_web::test]
-async fn migrations_rewrite_no_large_table_and_hold_it_for_a_moment() {
+async fn migrations_rewrite_no_large_table_and_lock_it_only_briefly() {
     let migrations = later();
-    // Without any, the samples below show what the test finds.
+    // There may be none: the samples below show what the test finds.
     if !migrations.is_empty() {
-        assert_eq!(find_stops(&migrations).await, [""; 0]);
+        assert_eq!(find_interruptions(&migrations).await, [""; 0]);
     }
 }
 
 #[actix_web::test]
 async fn a_rewrite_a_long_lock_and_a_failure_are_found() {
     let column = "-- Locks: contacts (access exclusive, catalog only)\nalter table contacts add column later text;";
-    assert_eq!(find_stops(&[sample(column)]).await, [""; 0]);
+    assert_eq!(find_interruptions(&[sample(column)]).await, [""; 0]);
     let rewrite = "alter table contacts add column later timestamptz default clock_timestamp();";
-    let stops = find_stops(&[sample(rewrite)]).await;
-    assert!(stops.contains(&"contacts was rewritten".to_owned()), "{stops:?}");
+    let interruptions = find_interruptions(&[sample(rewrite)]).await;
+    assert!(interruptions.contains(&"contacts was rewritten".to_owned()), "{interruptions:?}");
     let long = "alter table contacts add column later text; select pg_sleep(2);";
-    let stops = find_stops(&[sample(long)]).await;
-    assert!(stops.iter().any(|stop| stop.starts_with("contacts was locked for ")), "{stops:?}");
-    let stops = find_stops(&[sample("alter table nothing add column later text;")]).await;
-    assert!(stops.iter().any(|stop| stop.starts_with("not applied")), "{stops:?}");
+    let interruptions = find_interruptions(&[sample(long)]).await;
+    assert!(interruptions.iter().any(|one| one.starts_with("contacts was locked for ")), "{interruptions:?}");
+    let interruptions = find_interruptions(&[sample("alter table nothing add column later text;")]).await;
+    assert!(interruptions.iter().any(|one| one.starts_with("not applied")), "{interruptions:?}");
 }

@@ -1,6 +1,6 @@
-//! A migration stops no release that serves (decision 54): on a large table it holds an ACCESS EXCLUSIVE lock for a
-//! moment only, and rewrites nothing. Its text is searched for what would take PostgreSQL long, and it is applied
-//! beside readers.
+//! A migration does not interrupt a running release (decision 54): on a large table it holds an ACCESS EXCLUSIVE lock
+//! only for a moment, and rewrites nothing. Its text is searched for what would take PostgreSQL long, and it is applied
+//! while others read.
 
 mod applied;
 mod reading;

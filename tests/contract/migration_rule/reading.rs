@@ -11,7 +11,7 @@ use super::{LARGE, later, sample};
 fn statements(sql: &str) -> Vec<String> {
     let (mut statements, mut current) = (Vec::new(), String::new());
     let mut rest = sql;
-    // Each step takes a comment, a text, a body or one character.
+    // Each step takes a comment, a string, a dollar-quoted body or one character.
     while let Some(character) = rest.chars().next() {
         let quoted = |end: &str, from: usize| rest[from..].find(end).map_or(rest.len(), |at| from + at + end.len());
         let end = match character {
@@ -41,15 +41,15 @@ fn statements(sql: &str) -> Vec<String> {
     statements.into_iter().map(plain).filter(|text| !text.is_empty()).collect()
 }
 
-/// The actions of `alter table`, which commas outside of parentheses and texts separate.
+/// The actions of `alter table`, which commas outside of parentheses and strings separate.
 fn split_actions(actions: &str) -> Vec<&str> {
-    let (mut parts, mut depth, mut is_text, mut begin) = (Vec::new(), 0, false, 0);
+    let (mut parts, mut depth, mut is_in_string, mut begin) = (Vec::new(), 0, false, 0);
     for (at, character) in actions.char_indices() {
         match character {
-            '\'' => is_text = !is_text,
-            '(' if !is_text => depth += 1,
-            ')' if !is_text => depth -= 1,
-            ',' if !is_text && depth == 0 => {
+            '\'' => is_in_string = !is_in_string,
+            '(' if !is_in_string => depth += 1,
+            ')' if !is_in_string => depth -= 1,
+            ',' if !is_in_string && depth == 0 => {
                 parts.push(&actions[begin..at]);
                 begin = at + 1;
             }
@@ -82,23 +82,23 @@ fn is_constant(default: &str) -> bool {
     is_literal || ["true", "false", "null", "now()", "current_timestamp"].contains(&word)
 }
 
-/// The checks of earlier statements that a column is not null.
+/// The `is not null` checks that earlier statements have added.
 #[derive(Default)]
 struct Earlier {
-    /// Checks that a column is not null, by table and name: the column.
+    /// The column of each check, by table and name of the check.
     checks: BTreeMap<(String, String), String>,
     /// Columns that a validated check proves to be not null.
     proved: BTreeSet<(String, String)>,
 }
 
 impl Earlier {
-    /// Why a migration would stop a release that serves.
+    /// Why a migration would interrupt a running release.
     fn read(&mut self, migration: &Migration) -> Vec<String> {
         let sql = migration.sql.as_str();
         let statements = statements(sql);
         let mut refusals = Vec::new();
         if locks(sql).is_none() {
-            refusals.push("says nothing of its locks: begin the file with `-- Locks: …`".to_owned());
+            refusals.push("does not name its locks: begin the file with `-- Locks: …`".to_owned());
         }
         if migration.no_tx && statements.len() != 1 {
             refusals.push("has several statements without a transaction".to_owned());
@@ -170,7 +170,7 @@ impl Earlier {
                 self.checks.insert((table, name), column.trim_matches('(').to_owned());
             }
             let is_quick = action.contains("not valid") || action.contains(" using index ");
-            return (!is_quick).then_some("reads the whole table: `not valid`, or `using index`");
+            return (!is_quick).then_some("reads the whole table: use `not valid` or `using index`");
         }
         if begins_with("validate constraint ") {
             let proved = self.checks.get(&(table.clone(), name)).cloned();
@@ -212,13 +212,13 @@ fn check_index(statement: &str, has_no_transaction: bool) -> Vec<&'static str> {
     let is_concurrent = statement.contains(" concurrently ");
     let mut reasons = Vec::new();
     if large_table(table, &["only ", ""]).is_some() && !is_concurrent {
-        reasons.push("stops writes for as long as it takes: `concurrently`");
+        reasons.push("blocks writes until it is built: use `concurrently`");
     }
     if is_concurrent && !has_no_transaction {
         reasons.push("needs `-- no-transaction` in the first line");
     }
     if is_concurrent && !statement.contains(" if not exists ") {
-        reasons.push("cannot be repeated: `if not exists`");
+        reasons.push("cannot be repeated: use `if not exists`");
     }
     reasons
 }
@@ -233,11 +233,11 @@ fn a_migration_reads_and_rewrites_no_large_table_under_its_lock() {
             reasons.map(|reason| format!("migration {}: {reason}", migration.version)).collect::<Vec<_>>()
         })
         .collect();
-    assert!(refused.is_empty(), "it would stop a release that serves:\n{}", refused.join("\n"));
+    assert!(refused.is_empty(), "it would interrupt a running release:\n{}", refused.join("\n"));
 }
 
 #[test]
-fn what_would_stop_a_release_is_refused() {
+fn what_would_interrupt_a_release_is_refused() {
     for (sql, reason) in [
         ("create index on messages (body)", "concurrently"),
         ("create unique index x on only tickets (id)", "concurrently"),
@@ -297,7 +297,7 @@ fn what_takes_a_moment_is_accepted() {
 }
 
 #[test]
-fn statements_end_outside_of_texts_and_bodies() {
+fn semicolons_in_strings_and_bodies_do_not_end_a_statement() {
     let sql = "select 'a;b'; -- c;d\ndo $$ begin; end $$;\nselect $1;";
     assert_eq!(statements(sql), ["select 'a;b'", "do $$ begin; end $$", "select $1"]);
 }

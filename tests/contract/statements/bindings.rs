@@ -164,7 +164,7 @@ impl<'a> Visit<'a> for Body<'a> {
         self.unread.push(mac);
     }
 
-    /// Items within a function are no part of its body.
+    /// Items within a function are not part of its body.
     fn visit_item(&mut self, _: &'a syn::Item) {}
 }
 

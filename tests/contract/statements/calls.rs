@@ -222,7 +222,7 @@ impl<'a> Evaluator<'a> {
         }
     }
 
-    /// The text of a macro at a place.
+    /// The value of a macro call at a position.
     pub fn expand(&mut self, mac: &syn::Macro, position: LineColumn, frame: &Rc<Frame<'a>>) -> Evaluated<'a> {
         let name = segments(&mac.path).pop().unwrap_or_default();
         if name == "matches" {
@@ -293,7 +293,7 @@ impl<'a> Evaluator<'a> {
                 let Some(argument) = arguments.next() else { return unknown("format!") };
                 self.evaluate(argument, frame)?
             } else if syn::parse_str::<syn::Ident>(name).is_ok() {
-                self.word(name, position, frame)?
+                self.captured(name, position, frame)?
             } else {
                 return unknown("a format of another kind");
             };
@@ -303,8 +303,8 @@ impl<'a> Evaluator<'a> {
         Ok(Value::Text(text))
     }
 
-    /// What a name within a text stands for.
-    fn word(&mut self, name: &str, position: LineColumn, frame: &Rc<Frame<'a>>) -> Evaluated<'a> {
+    /// What a name within the text of a `format!` stands for.
+    fn captured(&mut self, name: &str, position: LineColumn, frame: &Rc<Frame<'a>>) -> Evaluated<'a> {
         match self.name(name, position, frame) {
             Err(Halt::Unknown(reason)) if reason.ends_with("is not found") => {}
             value => return value,
@@ -323,6 +323,6 @@ pub fn display(value: &Value<'_>) -> Result<String, Halt> {
         // Texts that are collected into one.
         Value::List(values) => values.iter().map(display).collect(),
         Value::Open { key, .. } => unknown(key.clone()),
-        _ => unknown("a value that is no text"),
+        _ => unknown("a value that is not a text"),
     }
 }

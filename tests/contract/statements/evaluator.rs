@@ -31,7 +31,7 @@ pub enum Value<'a> {
         values: Vec<Value<'a>>,
     },
     Closure(Rc<syn::ExprClosure>, Rc<Frame<'a>>),
-    /// Known at run time only: its type, as far as it is known, and what it is.
+    /// Known only at run time: its type if that is known, and a key, which is the same for the same value.
     Open {
         kind: Option<String>,
         key: String,
@@ -59,7 +59,7 @@ pub struct Frame<'a> {
     pub file: &'a str,
     pub function: Option<&'a Function<'a>>,
     pub body: Option<Rc<Body<'a>>>,
-    /// `None`: of any caller.
+    /// `None`: the caller is not known.
     pub arguments: Option<HashMap<String, Value<'a>>>,
     pub receiver: Option<Value<'a>>,
     pub generics: HashMap<String, String>,
@@ -209,12 +209,12 @@ impl<'a> Evaluator<'a> {
         }
     }
 
-    /// The truth value of a value; an open one is tried as both.
+    /// The truth value of a value; an open one is tried as `true` and as `false`.
     pub fn decide(&mut self, value: Value<'a>) -> Result<bool, Halt> {
         match value {
             Value::Bool(value) => Ok(value),
             Value::Open { key, .. } => Ok(self.choices.choose(&key, 2) == 1),
-            _ => unknown("no truth value"),
+            _ => unknown("not a truth value"),
         }
     }
 

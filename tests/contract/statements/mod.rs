@@ -22,10 +22,10 @@ use evaluator::{Evaluator, Halt, Value};
 use listed::{LISTED, built_statements};
 use sources::{Function, Sources};
 
-/// A statement has at most this many forms.
+/// A statement with this many forms or more must be listed.
 const FORMS_MAX: usize = 4096;
 
-/// What the sources say of a statement.
+/// What the sources say about a statement.
 struct Found {
     file: String,
     function: String,
@@ -88,7 +88,7 @@ async fn postgresql_accepts_every_statement() {
         check.compared, check.skipped
     );
     let obsolete = LISTED.iter().filter(|entry| !check.listed.contains(*entry));
-    check.wrong.extend(obsolete.map(|(file, function, _)| format!("{file} ({function}) is listed without need")));
+    check.wrong.extend(obsolete.map(|(file, function, _)| format!("{file} ({function}) is listed needlessly")));
     assert!(check.wrong.is_empty(), "\n{}", check.wrong.join("\n"));
     assert!(statements.len() > 300, "only {} statements are found", statements.len());
     drop(connection);

@@ -8,15 +8,15 @@ use syn::{Attribute, Field, ReturnType, Type};
 use super::evaluator::{Evaluator, Frame};
 use super::sources::{Function, Sources, segments};
 
-/// What attributes say of a field or type.
+/// What attributes say about a field or type.
 #[derive(Default)]
 struct Options {
     rename: Option<String>,
     is_flattened: bool,
     /// Not read, or not required.
     is_optional: bool,
-    /// It is read in another way than column by column.
-    is_other: bool,
+    /// It is not read column by column.
+    is_read_otherwise: bool,
 }
 
 impl Options {
@@ -31,7 +31,7 @@ impl Options {
                 } else if meta.path.is_ident("default") || meta.path.is_ident("skip") {
                     options.is_optional = true;
                 } else if meta.path.is_ident("transparent") || meta.path.is_ident("rename_all") {
-                    options.is_other = true;
+                    options.is_read_otherwise = true;
                 }
                 if meta.input.peek(syn::Token![=]) {
                     meta.value()?.parse::<syn::Expr>()?;
@@ -51,7 +51,7 @@ impl Options {
 /// The columns that a type reads, if it reads them one by one.
 pub fn columns_of(sources: &Sources<'_>, kind: &str) -> Option<Vec<String>> {
     let (module, item) = sources.structs.get(kind)?;
-    if !derives_from_row(&item.attrs) || Options::of(&item.attrs).is_other {
+    if !derives_from_row(&item.attrs) || Options::of(&item.attrs).is_read_otherwise {
         return None;
     }
     let mut columns = Vec::new();

@@ -330,15 +330,15 @@ impl<'a> Sources<'a> {
                 continue;
             }
             let rest: Vec<&str> = path[end + 2..].split("::").collect();
-            let later = |base: String| rest[1..].iter().fold(base, |path, word| format!("{path}::{word}"));
+            let with_rest = |base: String| rest[1..].iter().fold(base, |path, word| format!("{path}::{word}"));
             if let Some(import) = self.imports.get(module).and_then(|imports| imports.get(rest[0])) {
                 if import.len() == 1 && import[0] == rest[0] {
                     break;
                 }
-                return self.follow(later(self.resolve(module, import)), depth - 1);
+                return self.follow(with_rest(self.resolve(module, import)), depth - 1);
             }
             for glob in self.globs.get(module).into_iter().flatten() {
-                let found = self.follow(later(format!("{}::{}", self.resolve(module, glob), rest[0])), depth - 1);
+                let found = self.follow(with_rest(format!("{}::{}", self.resolve(module, glob), rest[0])), depth - 1);
                 if self.is_item(&found) {
                     return found;
                 }
@@ -348,7 +348,7 @@ impl<'a> Sources<'a> {
         path
     }
 
-    /// The absolute path of a type, without references, slices and arguments.
+    /// The absolute path of a type, without references, slices and generic arguments.
     pub fn type_path(&self, module: &str, owner: Option<&str>, kind: &Type) -> Option<String> {
         match kind {
             Type::Reference(kind) => self.type_path(module, owner, &kind.elem),
@@ -395,18 +395,18 @@ fn bounds_of<'g>(generics: &'g Generics, parameter: &str) -> Vec<&'g syn::TraitB
         _ => None,
     });
     let conditions = generics.where_clause.iter().flat_map(|clause| &clause.predicates);
-    let later = conditions.filter_map(|predicate| match predicate {
+    let in_where = conditions.filter_map(|predicate| match predicate {
         syn::WherePredicate::Type(predicate) => match &predicate.bounded_ty {
             Type::Path(kind) if kind.path.is_ident(parameter) => Some(&predicate.bounds),
             _ => None,
         },
         _ => None,
     });
-    let bounds = own.chain(later).flatten();
+    let bounds = own.chain(in_where).flatten();
     bounds.filter_map(|bound| if let TypeParamBound::Trait(bound) = bound { Some(bound) } else { None }).collect()
 }
 
-/// The words of a path, without arguments.
+/// The words of a path, without generic arguments.
 pub fn segments(path: &syn::Path) -> Vec<String> {
     path.segments.iter().map(|segment| segment.ident.to_string()).collect()
 }

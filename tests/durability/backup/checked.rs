@@ -10,7 +10,7 @@ use crate::process::with_database;
 use crate::support::form::Form;
 use crate::support::{empty_folder, eventually};
 
-/// Runs `hotline check`; its exit code, and the name, the result and the text of each check that is not `ok`.
+/// Runs `hotline check`. Returns its exit code, and the name, the result and the text of each check that is not `ok`.
 async fn findings(installation: &Installation) -> (Option<i32>, Vec<(String, String, String)>) {
     let output = finish({
         let mut command = installation.command(&["check"]);
@@ -30,7 +30,7 @@ async fn assert_problem(installation: &Installation, check: &str, words: &[&str]
     let (code, found) = findings(installation).await;
     assert_eq!(code, Some(1), "{found:?}");
     let problem = found.iter().find(|(name, result, _)| name == check && result == "problem");
-    let (_, _, found_text) = problem.unwrap_or_else(|| panic!("no problem of {check}: {found:?}"));
+    let (_, _, found_text) = problem.unwrap_or_else(|| panic!("no problem found by {check}: {found:?}"));
     for word in words {
         assert!(found_text.contains(word), "{word} is missing in {found_text}");
     }
@@ -47,7 +47,7 @@ fn first_file(folder: &Path) -> PathBuf {
 }
 
 #[actix_web::test]
-async fn a_check_of_a_whole_installation_succeeds_while_it_runs_and_while_it_is_stopped() {
+async fn a_check_of_an_intact_installation_succeeds_while_it_runs_and_while_it_is_stopped() {
     let installation = Installation::new(Postgres::Private).await;
     let (logs, backups) = (empty_folder(), empty_folder());
     let mut process = installation.serve(logs.path());
@@ -118,12 +118,12 @@ async fn a_check_names_what_is_missing_or_damaged() {
         let journal = path.join("journal");
         let segment = names(&journal).into_iter().find(|name| name.ends_with(".journal")).expect("a segment");
         let segment = journal.join(segment);
-        let whole = fs::read(&segment).expect("a segment");
-        let mut damaged = whole.clone();
+        let intact = fs::read(&segment).expect("a segment");
+        let mut damaged = intact.clone();
         damaged[20] ^= 1;
         fs::write(&segment, damaged).expect("written");
         assert_problem(&installation, "journal", &["damaged at byte 0", file_name(&segment)]).await;
-        fs::write(&segment, whole).expect("written");
+        fs::write(&segment, intact).expect("written");
 
         let (code, found) = findings(&installation).await;
         assert_eq!((code, found.len()), (Some(0), 1), "{found:?}");

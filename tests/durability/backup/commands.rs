@@ -52,12 +52,12 @@ async fn a_backup_writes_one_file_into_the_data_folder_and_says_what_it_has() {
     assert_eq!(recorded, printed);
     let backup = backup_of(&printed);
     assert_eq!(names(&backup), ["database.dump", "journal", "manifest.json", "secrets.key", "sums.sha256"]);
-    // As anyone can verify it.
+    // Anyone can verify it like this.
     let mut verify = std::process::Command::new("sha256sum");
     let verified = verify.args(["--check", "--quiet", "sums.sha256"]).current_dir(&backup).status();
     assert!(verified.expect("sha256sum runs").success());
-    let without = run_json(installation.command(&["backup", text(backups.path()), "--include-key=false"])).await;
-    assert!(!names(&backup_of(&without)).contains(&"secrets.key".to_owned()));
+    let without_key = run_json(installation.command(&["backup", text(backups.path()), "--include-key=false"])).await;
+    assert!(!names(&backup_of(&without_key)).contains(&"secrets.key".to_owned()));
 }
 
 #[actix_web::test]
@@ -108,7 +108,7 @@ async fn a_backup_without_the_keys_that_credentials_need_says_so_and_deletes_non
     let webhook = json!({"url": "https://example.com/hook"});
     client(&process, &company).await.post("/webhooks", webhook).await.data(201);
     let backup = || installation.command(&["backup", text(backups.path()), "--keep", "1"]);
-    let whole = backup_of(&run_json(backup()).await);
+    let with_keys = backup_of(&run_json(backup()).await);
     let key = installation.path().join("secrets.key");
     std::fs::write(&key, "no key").expect("written");
     let mut command = backup();
@@ -120,13 +120,13 @@ async fn a_backup_without_the_keys_that_credentials_need_says_so_and_deletes_non
     assert_eq!(printed["missingKeys"].as_array().map(Vec::len), Some(1));
     assert_eq!(printed["deletedBackups"], 0);
     assert_eq!(run_json(backup()).await["deletedBackups"], 1);
-    assert!(whole.is_dir() && !backup_of(&printed).exists(), "the backup that has the keys is kept");
+    assert!(with_keys.is_dir() && !backup_of(&printed).exists(), "the backup that has the keys is kept");
     process.kill();
 }
 
 #[actix_web::test]
 async fn a_backup_with_another_data_folder_than_the_databases_is_refused() {
-    let installation = Installation::new(Postgres::Own).await;
+    let installation = Installation::new(Postgres::External).await;
     let (logs, backups, elsewhere) = (empty_folder(), empty_folder(), empty_folder());
     let process = installation.serve(logs.path());
     let mut command = command(elsewhere.path(), &["backup", text(backups.path())]);

@@ -1,4 +1,4 @@
-//! Files of messages are in each backup, and copied once.
+//! Each backup has all files of messages, and copies only those that it cannot link from the backup before it.
 
 use std::os::unix::fs::{MetadataExt, symlink};
 use std::path::Path;
@@ -50,17 +50,17 @@ async fn a_damaged_file_of_a_message_is_not_linked_into_the_next_backup_and_can_
     let mut bytes = std::fs::read(&path).expect("a file");
     bytes[FILE_BYTES / 2] ^= 1;
     std::fs::write(&path, bytes).expect("written");
-    let whole = backup().await;
-    assert_eq!((&whole["files"], &whole["linkedFiles"]), (&json!(1), &json!(0)));
+    let intact = backup().await;
+    assert_eq!((&intact["files"], &intact["linkedFiles"]), (&json!(1), &json!(0)));
 
     // The folder of files is missing, as if it was not mounted.
     std::fs::rename(installation.path().join("media"), installation.path().join("elsewhere")).expect("renamed");
     let keep = || run_json(installation.command(&["backup", text(backups.path()), "--keep", "1"]));
-    let without = keep().await;
-    assert_eq!((&without["missingFiles"], &without["deletedBackups"]), (&json!(1), &json!(0)));
+    let without_file = keep().await;
+    assert_eq!((&without_file["missingFiles"], &without_file["deletedBackups"]), (&json!(1), &json!(0)));
     let again = keep().await;
     assert_eq!((&again["missingFiles"], &again["deletedBackups"]), (&json!(1), &json!(1)));
-    assert!(!backup_of(&without).exists() && backup_of(&whole).is_dir(), "the one that has the file is kept");
+    assert!(!backup_of(&without_file).exists() && backup_of(&intact).is_dir(), "the one that has the file is kept");
     process.kill();
 
     let restored = Installation::empty(Postgres::Private).await;
@@ -77,11 +77,11 @@ async fn a_damaged_file_of_a_message_is_not_linked_into_the_next_backup_and_can_
     let process = restored.serve(logs.path());
     assert_eq!(client(&process, &company).await.all("/messages?type=media").await.len(), 1);
     process.kill();
-    run_json(Installation::empty(Postgres::Private).await.command(&["restore", text(&backup_of(&whole))])).await;
+    run_json(Installation::empty(Postgres::Private).await.command(&["restore", text(&backup_of(&intact))])).await;
 }
 
 #[actix_web::test]
-async fn a_file_that_cannot_be_examined_is_not_left_out_of_a_backup() {
+async fn a_file_that_cannot_be_examined_fails_the_backup() {
     let installation = Installation::new(Postgres::Private).await;
     let backups = empty_folder();
     let hour = installation.path().join("media/1a");
@@ -94,7 +94,7 @@ async fn a_file_that_cannot_be_examined_is_not_left_out_of_a_backup() {
         assert!(stderr.contains(text(&link)), "{stderr}");
         std::fs::remove_file(&link).expect("removed");
     }
-    // What a link to nothing names does not exist.
+    // A link to nothing counts as a file that does not exist.
     symlink("nothing", hour.join("7/deleted")).expect("a link");
     let printed = run_json(installation.command(&["backup", text(backups.path())])).await;
     assert_eq!(printed["files"], 0, "{printed}");
@@ -129,7 +129,7 @@ async fn a_further_backup_has_every_file_and_copies_only_new_ones() {
     assert_eq!(code, Some(Exit::Configuration.code().into()), "{stderr}");
     assert!(stderr.contains("more than 1 files") && stderr.contains("--media-store"), "{stderr}");
 
-    // The first backup is removed, and the second is still whole.
+    // The first backup is removed, and the second is still complete.
     let third = backup().await;
     assert_eq!(third["deletedBackups"], 1);
     assert!(!backup_of(&first).exists() && backup_of(&second).exists() && backup_of(&third).exists());

@@ -1,4 +1,4 @@
-//! Backups and restores by the command line: of services that run, are stopped or were killed.
+//! Backups and restores with the command line: of services that run, are stopped or were killed.
 
 mod checked;
 mod commands;
@@ -24,13 +24,13 @@ pub enum Postgres {
     /// The private one, which the service runs itself.
     Private,
     /// One of the operator, which `--database-url` names.
-    Own,
+    External,
 }
 
 /// Where an installation has its tables.
 pub enum Tables {
     Private,
-    Own(Box<TestDatabase>),
+    External(Box<TestDatabase>),
 }
 
 /// An installation: its data folder and its database.
@@ -44,16 +44,16 @@ impl Installation {
     pub async fn new(postgres: Postgres) -> Self {
         let tables = match postgres {
             Postgres::Private => Tables::Private,
-            Postgres::Own => Tables::Own(Box::new(TestDatabase::migrated().await)),
+            Postgres::External => Tables::External(Box::new(TestDatabase::migrated().await)),
         };
         Self { folder: prepared_folder(), tables }
     }
 
-    /// An empty data folder, and an empty database if it has one of its own.
+    /// An empty data folder, and an empty database if that is external.
     pub async fn empty(postgres: Postgres) -> Self {
         let tables = match postgres {
             Postgres::Private => Tables::Private,
-            Postgres::Own => Tables::Own(Box::new(TestDatabase::create().await)),
+            Postgres::External => Tables::External(Box::new(TestDatabase::create().await)),
         };
         Self { folder: crate::process::data_folder(), tables }
     }
@@ -65,7 +65,7 @@ impl Installation {
     fn options(&self) -> Vec<String> {
         match &self.tables {
             Tables::Private => Vec::new(),
-            Tables::Own(database) => vec!["--database-url".to_owned(), url(&database.options)],
+            Tables::External(database) => vec!["--database-url".to_owned(), url(&database.options)],
         }
     }
 
@@ -87,12 +87,12 @@ impl Installation {
     pub async fn company(&self) -> Company {
         match &self.tables {
             Tables::Private => with_database(self.path(), async |db| Company::create(db, "Acme").await).await,
-            Tables::Own(database) => Company::create(&database.db, "Acme").await,
+            Tables::External(database) => Company::create(&database.db, "Acme").await,
         }
     }
 
     pub async fn drop(self) {
-        if let Tables::Own(database) = self.tables {
+        if let Tables::External(database) = self.tables {
             (*database).drop().await;
         }
     }
@@ -111,7 +111,7 @@ pub async fn finish(mut command: Command) -> Output {
     tokio::task::spawn_blocking(move || command.output().expect("hotline runs")).await.expect("an output")
 }
 
-/// Runs a command with `--json`, which must succeed; what it printed.
+/// Runs a command with `--json`, which must succeed; returns what it printed.
 pub async fn run_json(mut command: Command) -> Value {
     command.arg("--json");
     let output = finish(command).await;
@@ -120,7 +120,7 @@ pub async fn run_json(mut command: Command) -> Value {
     serde_json::from_slice(&output.stdout).unwrap_or_else(|error| panic!("no JSON: {error}: {stderr}"))
 }
 
-/// Runs a command that must fail; its exit code, and what it printed to stderr.
+/// Runs a command that must fail; returns its exit code, and what it printed to stderr.
 pub async fn run_refused(command: Command) -> (Option<i32>, String) {
     let output = finish(command).await;
     assert!(!output.status.success(), "it succeeded: {}", String::from_utf8_lossy(&output.stdout));

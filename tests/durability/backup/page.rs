@@ -19,13 +19,13 @@ fn commands() -> Vec<String> {
 }
 
 #[actix_web::test]
-async fn the_steps_of_the_page_make_a_backup_and_two_installations_of_it() {
+async fn the_steps_of_the_page_make_a_backup_and_two_installations_from_it() {
     let installation = Installation::new(Postgres::Private).await;
     let logs = empty_folder();
     let process = installation.serve(logs.path());
     let company = installation.company().await;
     client(&process, &company).await;
-    // The commands are run in a folder of their own, as a service would.
+    // The commands run in a folder of their own, which is not the data folder.
     let working_folder = crate::process::data_folder();
     let shared = TestDatabase::create().await;
     let socket = shared.options.get_socket().expect("a socket").display().to_string();

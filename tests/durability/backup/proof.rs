@@ -11,10 +11,10 @@ use serde_json::{Value, json};
 use super::{Installation, Postgres, client, run_json, text};
 use crate::support::{Api, Company, empty_folder, eventually};
 
-/// Writers at the same time.
+/// How many write at the same time.
 const WRITERS: usize = 8;
 
-/// Changes that are acknowledged before and during each backup, at least.
+/// At least this many changes are acknowledged before each backup, and after the last one.
 const CHANGES: usize = 150;
 
 /// The acknowledged changes of a writer, in order, and when each was acknowledged.
@@ -86,7 +86,7 @@ async fn check_restored(
             // Of later changes, the backup has all up to some point, and none after it.
             let is_there: Vec<bool> = written.iter().map(|(body, _)| shown.contains(body)).collect();
             let first_lost = is_there.iter().position(|is_there| !is_there).unwrap_or(is_there.len());
-            assert!(!is_there[first_lost..].contains(&true), "writer {writer}: a hole in the backup");
+            assert!(!is_there[first_lost..].contains(&true), "writer {writer}: a gap in the backup");
         }
     }
     assert!(before >= CHANGES, "hardly anything was acknowledged before: {before}");
@@ -144,6 +144,6 @@ async fn nothing_that_was_acknowledged_before_a_backup_is_lost_with_the_private_
 }
 
 #[actix_web::test]
-async fn nothing_that_was_acknowledged_before_a_backup_is_lost_with_an_own_postgresql() {
-    check_backups_under_load(Postgres::Own).await;
+async fn nothing_that_was_acknowledged_before_a_backup_is_lost_with_an_external_postgresql() {
+    check_backups_under_load(Postgres::External).await;
 }

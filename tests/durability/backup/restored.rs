@@ -35,26 +35,26 @@ async fn assert_refused(target: &Installation, backup: &Path, exit: Exit, words:
 }
 
 #[actix_web::test]
-async fn a_damaged_or_incomplete_backup_is_refused_and_nothing_is_made() {
+async fn a_damaged_or_incomplete_backup_is_refused_and_no_files_are_left() {
     let (backups, backup) = create_backup().await;
     let target = Installation::empty(Postgres::Private).await;
     for name in ["database.dump", "secrets.key", "sums.sha256", "journal/id"] {
         let path = backup.join(name);
-        let whole = fs::read(&path).expect("a file");
-        let mut damaged = whole.clone();
+        let intact = fs::read(&path).expect("a file");
+        let mut damaged = intact.clone();
         let middle = damaged.len() / 2;
         damaged[middle] ^= 1;
         fs::write(&path, damaged).expect("written");
         assert_refused(&target, &backup, Exit::Data, &[name, "sum"]).await;
         fs::remove_file(&path).expect("removed");
         assert_refused(&target, &backup, Exit::Data, &[name, "missing"]).await;
-        fs::write(&path, whole).expect("written");
+        fs::write(&path, intact).expect("written");
     }
     let manifest = backup.join("manifest.json");
-    let whole = fs::read_to_string(&manifest).expect("a file");
-    fs::write(&manifest, whole.clone() + &" ".repeat(1 << 20)).expect("written");
+    let intact = fs::read_to_string(&manifest).expect("a file");
+    fs::write(&manifest, intact.clone() + &" ".repeat(1 << 20)).expect("written");
     assert_refused(&target, &backup, Exit::Data, &["manifest.json", "more than 1048576 bytes"]).await;
-    fs::write(&manifest, whole).expect("written");
+    fs::write(&manifest, intact).expect("written");
     let empty = empty_folder();
     assert_refused(&target, empty.path(), Exit::Data, &["no complete backup"]).await;
     assert_eq!(names(target.path()), [""; 0], "a refused restore left files");
@@ -74,14 +74,14 @@ async fn a_target_that_is_not_empty_is_refused_and_stays_as_it_is() {
     assert_eq!(names(target.path()), [""; 0], "a refused restore left files");
 
     // A database that has tables.
-    let served = Installation::new(Postgres::Own).await;
+    let served = Installation::new(Postgres::External).await;
     assert_refused(&served, &backup, Exit::Usage, &["not empty"]).await;
     served.drop().await;
 }
 
 /// Creates a schema, which later connections to the installation's database use for its tables.
 async fn use_schema(installation: &Installation, schema: &str) {
-    let Tables::Own(database) = &installation.tables else { panic!("the database is private") };
+    let Tables::External(database) = &installation.tables else { panic!("the database is private") };
     for statement in [
         format!("create schema {schema}"),
         format!(
@@ -94,27 +94,27 @@ async fn use_schema(installation: &Installation, schema: &str) {
 
 #[actix_web::test]
 async fn the_tables_of_a_schema_are_restored_into_one_that_exists_and_nowhere_else() {
-    let source = Installation::empty(Postgres::Own).await;
+    let source = Installation::empty(Postgres::External).await;
     use_schema(&source, "support").await;
     let (logs, backups) = (empty_folder(), empty_folder());
     let mut process = source.serve(logs.path());
     process.terminate();
     assert!(process.wait().success());
     run_json(source.command(&["company", "create", "Acme"])).await;
-    // What other programs have in this database is in no backup.
-    let Tables::Own(database) = &source.tables else { panic!("the database is private") };
+    // A backup does not have what other programs keep in this database.
+    let Tables::External(database) = &source.tables else { panic!("the database is private") };
     for statement in ["create schema others", "create table others.diary (entry text)"] {
         sqlx::query(statement).execute(&database.db).await.expect("executed");
     }
     run_json(source.command(&["backup", text(backups.path())])).await;
 
-    let target = Installation::empty(Postgres::Own).await;
+    let target = Installation::empty(Postgres::External).await;
     assert_refused(&target, backups.path(), Exit::Configuration, &["`support`", "`public`", "set search_path"]).await;
     use_schema(&target, "support").await;
     run_json(target.command(&["restore", text(backups.path())])).await;
     let listed = run_json(target.command(&["company", "list"])).await;
     assert_eq!(listed["companies"].as_array().map(Vec::len), Some(1), "{listed}");
-    let Tables::Own(database) = &target.tables else { panic!("the database is private") };
+    let Tables::External(database) = &target.tables else { panic!("the database is private") };
     let diary: Option<String> = sqlx::query_scalar("select to_regclass('others.diary')::text")
         .fetch_one(&database.db)
         .await
@@ -125,9 +125,9 @@ async fn the_tables_of_a_schema_are_restored_into_one_that_exists_and_nowhere_el
 }
 
 #[actix_web::test]
-async fn what_an_interrupted_restore_leaves_is_refused_by_every_command_and_nothing_is_made_of_it() {
+async fn every_command_refuses_what_an_interrupted_restore_leaves_and_the_database_stays_empty() {
     let (_backups, backup) = create_backup().await;
-    let target = Installation::empty(Postgres::Own).await;
+    let target = Installation::empty(Postgres::External).await;
     // A `pg_restore` that does not end, so that the restore is killed while it runs.
     let programs = empty_folder();
     let program = programs.path().join("pg_restore");

@@ -1,4 +1,4 @@
-//! `make fixture`: what a release leaves when it is killed under load, with changes that only its journal has.
+//! `make fixture` keeps what a release leaves when it is killed under load, with changes that only its journal has.
 //! `HOTLINE_TEST_BINARY` names the release's binary, which makes everything here.
 
 use std::collections::HashMap;
@@ -17,11 +17,11 @@ use crate::process::{command, hotline, is_other_binary};
 use crate::support::form::Form;
 use crate::support::{Api, Company, Reply, eventually};
 
-/// Conversations under load, and answers of all of them.
+/// Conversations at the same time, and how many of their requests are answered in all.
 const CONVERSATIONS: usize = 8;
 const ANSWERS: usize = 240;
 
-/// Messages that only the journal has.
+/// Messages that are sent while the database is stopped, so that only the journal has them.
 const LATE: usize = 40;
 
 /// The largest size of a release's folder.
@@ -36,7 +36,7 @@ fn run_command(snapshot: &Snapshot, arguments: &[&str]) -> Value {
     serde_json::from_slice(&output.stdout).expect("JSON")
 }
 
-/// Creates a record; its id.
+/// Creates a record; returns its id.
 async fn create_record(api: &Api, path: &str, body: Value) -> Value {
     api.post(path, body).await.data(201)["id"].clone()
 }
@@ -56,9 +56,9 @@ async fn create_company(snapshot: &Snapshot, id: &Value, key: &str, api: &Api) -
         create_record(api, "/wrapup-types", json!({"name": name, "categoryId": category, "queueIds": [queue]})).await
     };
     let (solved, sold) = (wrapup("Solved", &support).await, wrapup("Sold", &sales).await);
-    let of_company = id.to_string();
+    let company_id = id.to_string();
     let channel = |name: &str, kind: &str, more: &[&str]| {
-        let create = ["channel", "create", name, "--company", &of_company, "--type", kind];
+        let create = ["channel", "create", name, "--company", &company_id, "--type", kind];
         run_command(snapshot, &[&create[..], more].concat())["id"].clone()
     };
     let queue = support.to_string();
@@ -128,7 +128,7 @@ async fn upload(api: &Api, ticket: i64) {
     }
 }
 
-/// Runs conversations at the same time; the ids of all messages by their texts.
+/// Runs conversations at the same time; returns the ids of all messages by their texts.
 async fn talk(api: &Api, company: &Company) -> HashMap<String, i64> {
     let names = (0..CONVERSATIONS).map(|number| format!("visitor-{number}"));
     let beginnings = names.map(async |name| Conversation::begin(api, company, &name).await);
@@ -149,7 +149,7 @@ async fn talk(api: &Api, company: &Company) -> HashMap<String, i64> {
     ids
 }
 
-/// Sends messages while the database is away; their ids by their texts.
+/// Sends messages while the database is away; returns their ids by their texts.
 async fn send_late(api: &Api, tickets: &[i64]) -> HashMap<String, i64> {
     let mut ids = HashMap::new();
     for (number, ticket) in (0..LATE).zip(tickets.iter().cycle()) {

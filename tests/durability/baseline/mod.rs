@@ -1,5 +1,5 @@
 //! Each release that is kept in `tests/fixtures/` is started by this one: its tables, its journal as a kill left it,
-//! its files and its keys. Nothing that the earlier release had answered is lost, and this one continues.
+//! its files and its keys. Nothing that the earlier release had acknowledged is lost, and this one continues.
 
 mod make;
 mod snapshot;
@@ -148,7 +148,7 @@ fn check(expected: &Expected, found: &HashMap<String, Vec<Value>>) {
 }
 
 #[actix_web::test]
-async fn this_release_starts_on_what_each_earlier_one_left_and_has_lost_nothing() {
+async fn this_release_starts_on_what_each_earlier_one_left_and_loses_nothing() {
     let folders = std::fs::read_dir(fixtures()).expect("the fixtures").map(|entry| entry.expect("an entry").path());
     let archives: Vec<PathBuf> = folders.map(|folder| folder.join(STATE)).filter(|state| state.is_file()).collect();
     assert!(!archives.is_empty(), "no release is kept");

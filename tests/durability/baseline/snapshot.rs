@@ -85,20 +85,20 @@ impl Snapshot {
     pub fn serve(&self) -> Process {
         let url = self.url();
         let options = ["--database-url", url.as_str(), "--rate-per-minute", "0"];
-        Process::try_serve(self.path(), &options).unwrap_or_else(|log| panic!("no start: {log}"))
+        Process::try_serve(self.path(), &options).unwrap_or_else(|log| panic!("hotline does not start: {log}"))
     }
 
     pub fn database(&self) -> PgPool {
         crate::support::database::pool(self.cluster.connect_options())
     }
 
-    /// Stops the database, runs `between`, and starts the database again; what `between` returns.
+    /// Stops the database, runs `between`, and starts the database again; returns what `between` returns.
     pub async fn without_database<T>(&mut self, between: impl AsyncFnOnce() -> T) -> T {
         self.cluster.stop().await.expect("PostgreSQL stops");
-        let done = between().await;
+        let result = between().await;
         let options = ClusterOptions::for_tests(self.path());
         self.cluster = Cluster::start(options).await.expect("PostgreSQL is back");
-        done
+        result
     }
 
     pub async fn close(self) {

@@ -1,4 +1,4 @@
-//! A database that has lost commits, as one that failed over to a standby that was behind.
+//! A database that has lost commits, like one that failed over to a standby that was behind.
 
 use super::*;
 
@@ -32,8 +32,8 @@ async fn a_process_that_is_idle_ends_once_its_commits_are_lost() {
 async fn no_change_is_acknowledged_after_others_were_lost() {
     let (cluster, _node, mut process, talk, api) = start_and_commit().await;
     let db = &cluster.database.db;
-    let mut losing = db.begin().await.expect("a transaction");
-    let lost = sqlx::query(LOSE_COMMIT).execute(&mut *losing).await.expect("commits are to be lost");
+    let mut uncommitted_loss = db.begin().await.expect("a transaction");
+    let lost = sqlx::query(LOSE_COMMIT).execute(&mut *uncommitted_loss).await.expect("commits are to be lost");
     assert_eq!(lost.rows_affected(), 1);
     let path = format!("/tickets/{}/notes", talk.ticket);
     let sent = tokio::spawn(Reply::try_of(api.request(Method::POST, &path).json(&json!({"body": "late"}))));
@@ -49,12 +49,12 @@ async fn no_change_is_acknowledged_after_others_were_lost() {
         .execute(&mut *heartbeat_lock)
         .await
         .expect("no heartbeat comes through");
-    losing.commit().await.expect("commits are lost");
+    uncommitted_loss.commit().await.expect("commits are lost");
     assert_eq!(process.wait().code(), Some(75));
     let log = process.log();
     assert!(log.contains(&format!("the persister cannot continue: {LOST_MESSAGE}")), "{log}");
     assert!(sent.await.expect("the request ends").is_none(), "the lost change was acknowledged");
-    heartbeat_lock.rollback().await.expect("the end");
+    heartbeat_lock.rollback().await.expect("released");
     assert_eq!(cluster.count("select count(*) from messages where body = 'late'").await, 0);
     cluster.database.drop().await;
 }

@@ -1,4 +1,4 @@
-//! How long thousands of companies take to be served by another process.
+//! How long it takes until another process serves thousands of companies.
 
 use super::*;
 
@@ -26,7 +26,7 @@ async fn seed(cluster: &TestCluster) {
     }
 }
 
-/// How long no process answers for the companies of a process that was killed.
+/// Kills one of two processes. Returns how long no process answered for its companies.
 async fn takeover() -> Duration {
     let (cluster, one, two) = (TestCluster::new().await, Node::new("one"), Node::new("two"));
     seed(&cluster).await;

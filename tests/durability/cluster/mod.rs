@@ -1,4 +1,4 @@
-//! Two processes on one database: slots move under load, and one stops. `tests/cluster` has their failures.
+//! Two processes on one database: slots move under load, and one stops. `tests/cluster` tests their failures.
 
 mod lost_commits;
 mod many;
@@ -135,9 +135,8 @@ impl Talk {
         let contact = json!({"name": "Ana", "number": format!("551190000000{number}")}).to_string();
         let made =
             ask(addresses, &company, |api| api.keyed(Method::POST, "/contacts", "contact", contact.clone())).await;
-        let opened = json!({"contactId": made.data(201)["id"], "channelId": company.phone}).to_string();
-        let opened =
-            ask(addresses, &company, |api| api.keyed(Method::POST, "/tickets", "ticket", opened.clone())).await;
+        let body = json!({"contactId": made.data(201)["id"], "channelId": company.phone}).to_string();
+        let opened = ask(addresses, &company, |api| api.keyed(Method::POST, "/tickets", "ticket", body.clone())).await;
         let ticket = opened.data(201)["id"].clone();
         Self { company, ticket, sent: Vec::new(), answered_at: Instant::now(), longest_pause: Duration::ZERO }
     }
@@ -178,7 +177,7 @@ impl Talk {
     }
 }
 
-/// Lets all conversations send while `work` runs; what `work` returns, and the longest pause of any conversation.
+/// Lets all conversations send while `work` runs; returns its result, and the longest pause of any conversation.
 async fn send_during<T>(talks: &mut [Talk], addresses: &Addresses, work: impl Future<Output = T>) -> (T, Duration) {
     let is_over = AtomicBool::new(false);
     let all = talks.iter_mut().map(|talk| async {
@@ -220,7 +219,7 @@ async fn move_and_stop_under_load() -> Effects {
         *addresses.lock() = processes.iter().map(|process| process.address).collect();
     };
 
-    // The first process alone serves all slots at once.
+    // The first process, which is alone, serves all slots.
     let first = cluster.serve(&one);
     set_addresses(&[&first]);
     cluster.wait_until_owned(&one, 1024..=1024).await;
@@ -273,11 +272,11 @@ async fn move_and_stop_under_load() -> Effects {
     let none = command(two.folder.path(), &["cluster", "drain", "nobody", "--database-url", &url]).output();
     assert!(!none.expect("hotline runs").status.success());
 
-    // A process that is not of the cluster is refused while another serves.
-    let alone = Process::try_serve(one.folder.path(), &["--database-url", &url]);
+    // A process outside the cluster is refused while another serves.
+    let outsider = Process::try_serve(one.folder.path(), &["--database-url", &url]);
     assert!(
-        alone.is_err_and(|log| log.contains("another Hotline")),
-        "a process outside the cluster starts beside one of it"
+        outsider.is_err_and(|log| log.contains("another Hotline")),
+        "a process outside the cluster starts beside one in it"
     );
     drop(second);
     cluster.database.drop().await;

@@ -8,7 +8,7 @@ use crate::process::{Process, command, data_folder, serving};
 use crate::support::metrics::ScrapedMetrics;
 use crate::support::{eventually, free_address};
 
-/// The lines of a process with this message, as fields.
+/// The fields of the process's log lines with this message.
 fn lines(process: &Process, message: &str) -> Vec<Value> {
     let log = process.log();
     let lines = log.lines().filter_map(|line| serde_json::from_str::<Value>(line).ok());
@@ -101,7 +101,7 @@ async fn healthy_processes_reach_each_other_and_different_folders_and_equal_name
     eventually("the folders are reported", || async { !lines(&third, folders).is_empty() }).await;
     let names = "processes of the cluster have the same name";
     eventually("the names are reported", || async { lines(&second, names).len() == 1 }).await;
-    // The processes report every few seconds, and an old report counts as a process that is not reached.
+    // The processes report every few seconds, and an old report counts as an unreachable process.
     eventually("the check has both, and all processes are reached", || async {
         let (is_ok, checked) = cluster.check(&one);
         let differs = has_result(&checked, "files", false) && has_result(&checked, "names", false);

@@ -37,7 +37,7 @@ async fn a_life_that_sends_another_heartbeat_is_not_ended() {
     assert!(seal(heir, last_beat).await);
     assert_eq!(beat_of(db, suspect).await, None);
     assert!(seal(heir, last_beat).await, "its heir does not learn of it if the first answer is lost");
-    assert!(!seal(other, last_beat).await, "another life takes it for its own");
+    assert!(!seal(other, last_beat).await, "another life has ended it as well");
     assert!(lives::beat(db, suspect, 0).await.is_err(), "an ended life sends heartbeats");
     database.drop().await;
 }

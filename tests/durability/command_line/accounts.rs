@@ -77,7 +77,7 @@ async fn profiles_and_administrators_are_made_on_a_stopped_service_and_on_a_runn
     assert!(failure(path, &["admin", "create", "nobody"]).contains("e-mail"));
     let short = create_admin(path, "ben@example.com", "elevenchars\n");
     assert!(!short.status.success() && String::from_utf8_lossy(&short.stderr).contains("12 characters"));
-    // No sign-in takes such a password.
+    // No sign-in accepts such a password.
     for line in ["correct\u{1}horse battery\n", "\u{1b}[Acorrect horse battery\n"] {
         let refused = create_admin(path, "ben@example.com", line);
         let stderr = String::from_utf8_lossy(&refused.stderr);

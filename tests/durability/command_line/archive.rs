@@ -1,4 +1,4 @@
-//! `hotline export` and `hotline import`: a company in another installation is what it was.
+//! `hotline export` and `hotline import`: a company is the same after its move to another installation.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::os::unix::fs::MetadataExt;
@@ -10,7 +10,7 @@ use hotline_postgres::{Cluster, ClusterOptions};
 use reqwest::Method;
 use serde_json::{Value, json};
 
-use super::{failure, json as printed};
+use super::{failure, json as run_json};
 use crate::process::{Process, data_folder, run, serving, with_database};
 use crate::support::form::Form;
 use crate::support::template::prepared_folder;
@@ -130,9 +130,9 @@ fn change(folder: &Path, file: &str, from: &str, to: &str, updates_manifest: boo
     if updates_manifest {
         let path = folder.join("manifest.json");
         let mut manifest: Value = serde_json::from_slice(&std::fs::read(&path).expect("a file")).expect("JSON");
-        let sum = &mut manifest["nouns"][file.strip_suffix(".jsonl").expect("a noun")];
-        sum["bytes"] = text.len().into();
-        sum["sha256"] = hex::encode(sha2::Sha256::digest(text.as_bytes())).into();
+        let entry = &mut manifest["nouns"][file.strip_suffix(".jsonl").expect("a noun")];
+        entry["bytes"] = text.len().into();
+        entry["sha256"] = hex::encode(sha2::Sha256::digest(text.as_bytes())).into();
         std::fs::write(&path, manifest.to_string()).expect("written");
     }
 }
@@ -173,7 +173,7 @@ async fn a_company_is_the_same_in_another_installation() {
     // The folder may exist, and be open to others.
     std::fs::create_dir(&archive).expect("a folder");
     // Exported while the service runs.
-    let exported = printed(path, &["export", &dir, "--company", &id]);
+    let exported = run_json(path, &["export", &dir, "--company", &id]);
     assert_eq!((&exported["files"], &exported["missingFiles"]), (&json!(1), &json!(0)), "{exported}");
     for entry in [&archive, &archive.join("files")].into_iter().flat_map(|dir| dir.read_dir().expect("a folder")) {
         let (path, mode) = entry.and_then(|entry| Ok((entry.path(), entry.metadata()?.mode()))).expect("an entry");
@@ -212,11 +212,11 @@ async fn a_company_is_the_same_in_another_installation() {
         "{stderr}"
     );
     assert_eq!(file_count(&there.join("media")), 0, "a file of a refused import is stored");
-    let imported = printed(there, &["import", &dir]);
+    let imported = run_json(there, &["import", &dir]);
     assert_eq!((&imported["files"], &imported["exportedFrom"]), (&json!(1), &json!(company.id)), "{imported}");
     let new = imported["companyId"].to_string();
     assert_ne!(new, neighbour.id.to_string());
-    let token = printed(there, &["token", "create", "crm", "--company", &new, "--all"])["key"].clone();
+    let token = run_json(there, &["token", "create", "crm", "--company", &new, "--all"])["key"].clone();
     let process = Process::serve(there);
     let moved = Api::new(process.address, token.as_str().expect("key"));
     let channels: BTreeMap<i64, i64> = {
@@ -251,15 +251,15 @@ async fn a_company_is_the_same_in_another_installation() {
     let media = moved.all("/messages").await.into_iter().find(|message| message["type"] == "media").expect("a file");
     let url = media["media"]["url"].as_str().expect("an address").to_owned();
     let file = moved.anonymous(Method::GET, &url).send().await.expect("an answer");
-    assert!(file.bytes().await.expect("bytes").as_ref() == large_file(), "the file has another content");
+    assert!(file.bytes().await.expect("bytes").as_ref() == large_file(), "the content of the file differs");
     let contact =
         moved.post("/contacts", json!({"name": "New", "number": "5511900000009"})).await.data(201)["id"].clone();
-    let opened = json!({"channelId": moved.all("/channels").await[0]["id"], "contactId": contact});
-    let ticket = moved.post("/tickets", opened).await.data(201)["id"].as_i64().expect("id");
+    let ticket = json!({"channelId": moved.all("/channels").await[0]["id"], "contactId": contact});
+    let ticket = moved.post("/tickets", ticket).await.data(201)["id"].as_i64().expect("id");
     assert!(before["/tickets"].iter().all(|before| before["id"].as_i64() < Some(ticket)));
-    let near = Api::new(process.address, &neighbour.key);
-    assert_eq!(near.all("/contacts").await.len(), 0);
-    let channels = near.all("/channels").await;
+    let neighbour_api = Api::new(process.address, &neighbour.key);
+    assert_eq!(neighbour_api.all("/contacts").await.len(), 0);
+    let channels = neighbour_api.all("/channels").await;
     assert!(channels.iter().all(|channel| channel["lastError"].is_null()), "{channels:?}");
     stop(process);
 }
@@ -284,7 +284,7 @@ async fn an_export_with_more_records_than_a_company_may_have_is_refused() {
     .await;
     let export = |name: &str| {
         let dir = folder.path().join(name).display().to_string();
-        printed(path, &["export", &dir, "--company", &company.id.to_string()]);
+        run_json(path, &["export", &dir, "--company", &company.id.to_string()]);
         dir
     };
     for (name, reason, one_less) in [
@@ -308,7 +308,7 @@ async fn an_export_with_more_records_than_a_company_may_have_is_refused() {
         })
         .await;
     }
-    let imported = printed(there, &["import", &export("less")])["companyId"].clone();
+    let imported = run_json(there, &["import", &export("less")])["companyId"].clone();
     let companies = with_database(there, async |db| {
         sqlx::query_scalar::<_, i64>("select id from companies order by id").fetch_all(db).await.expect("companies")
     });
@@ -345,14 +345,14 @@ async fn changes_that_only_the_journal_has_are_not_left_out() {
     assert!(!data.path().join("acme").exists(), "a refused export has created its folder");
 
     let process = serve();
-    let exported = printed(data.path(), &export);
+    let exported = run_json(data.path(), &export);
     assert_eq!(exported["lines"]["messages"], 2, "{exported}");
     // A change that a service acknowledged a moment before is exported, too.
     let api = Api::new(process.address, &company.key);
     let text = json!({"channelId": company.phone, "number": "5511900000001", "type": "text", "body": "now"});
     api.post("/messages", text).await.data(202);
     let later = format!("{dir}2");
-    let exported = printed(data.path(), &["export", &later, "--company", &id, "--database-url", &url]);
+    let exported = run_json(data.path(), &["export", &later, "--company", &id, "--database-url", &url]);
     assert_eq!(exported["lines"]["messages"], 3, "{exported}");
     stop(process);
     cluster.stop().await.expect("PostgreSQL stops");
@@ -382,10 +382,10 @@ async fn a_running_campaign_is_imported_as_paused_and_its_queued_messages_as_fai
     })
     .await;
     let dir = folder.path().join("acme").display().to_string();
-    printed(path, &["export", &dir, "--company", &company.id.to_string()]);
-    let new = printed(there, &["import", &dir])["companyId"].to_string();
-    let token = printed(there, &["token", "create", "crm", "--company", &new, "--all"])["key"].clone();
-    printed(there, &["company", "update", &new, "--active"]);
+    run_json(path, &["export", &dir, "--company", &company.id.to_string()]);
+    let new = run_json(there, &["import", &dir])["companyId"].to_string();
+    let token = run_json(there, &["token", "create", "crm", "--company", &new, "--all"])["key"].clone();
+    run_json(there, &["company", "update", &new, "--active"]);
     let process = Process::serve(there);
     let moved = Api::new(process.address, token.as_str().expect("key"));
     let campaigns = moved.all("/campaigns").await;
@@ -408,7 +408,7 @@ async fn a_channel_is_given_an_id_that_no_other_channel_of_the_export_has() {
     let (folder, other) = (prepared_folder(), prepared_folder());
     let company = with_database(folder.path(), async |db| Company::create(db, "Acme").await).await;
     let dir = folder.path().join("acme");
-    printed(folder.path(), &["export", &dir.display().to_string(), "--company", &company.id.to_string()]);
+    run_json(folder.path(), &["export", &dir.display().to_string(), "--company", &company.id.to_string()]);
     // The other installation has one channel, with the first id of the export. Its next free id is the export's second.
     with_database(other.path(), async |db| {
         let there = Company::create(db, "Other").await;
@@ -418,7 +418,7 @@ async fn a_channel_is_given_an_id_that_no_other_channel_of_the_export_has() {
         sqlx::query(reset).execute(db).await.expect("reset");
     })
     .await;
-    printed(other.path(), &["import", &dir.display().to_string()]);
+    run_json(other.path(), &["import", &dir.display().to_string()]);
     let ids = with_database(other.path(), async |db| {
         sqlx::query_scalar::<_, i64>("select id from channels order by id").fetch_all(db).await.expect("channels")
     })
@@ -432,7 +432,7 @@ async fn a_damaged_or_hostile_export_is_refused_with_its_file_and_line() {
     let path = folder.path();
     let company = with_database(path, async |db| Company::create(db, "Acme").await).await;
     let dir = folder.path().join("acme");
-    printed(path, &["export", &dir.display().to_string(), "--company", &company.id.to_string()]);
+    run_json(path, &["export", &dir.display().to_string(), "--company", &company.id.to_string()]);
     let count = async || {
         with_database(path, async |db| {
             sqlx::query_scalar::<_, i64>("select count(*) from companies").fetch_one(db).await.expect("a count")

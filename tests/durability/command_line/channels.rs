@@ -4,7 +4,7 @@ use hotline_persistence::sealed::without_secrets;
 use hotline_persistence::tables::channels::CHANNELS_MAX;
 use serde_json::{Value, json as to_json};
 
-use super::{failure, is_seen, json};
+use super::{failure, json, wait_until_seen};
 use crate::process::{Process, run, with_database};
 use crate::support::Api;
 use crate::support::template::prepared_folder;
@@ -47,10 +47,10 @@ async fn channels_take_what_their_type_needs_and_show_no_secret() {
     let renamed = json(path, &["channel", "update", &phone_id, "--name", "Phone", "--number", ""]);
     assert_eq!((&renamed["name"], &renamed["number"]), (&"Phone".into(), &Value::Null));
     assert_eq!((&renamed["status"], &renamed["publicKey"]), (&"connected".into(), &phone["publicKey"]));
-    let look = ["--color", "#0F766E", "--title", "Shop", "--greeting", "Hello", "--position", "left"];
+    let appearance = ["--color", "#0F766E", "--title", "Shop", "--greeting", "Hello", "--position", "left"];
     let website = create(
         "webchat",
-        &[&look[..], &["--allow-origin", "https://Shop.example", "--pre-chat-field", "name"]].concat(),
+        &[&appearance[..], &["--allow-origin", "https://Shop.example", "--pre-chat-field", "name"]].concat(),
     );
     let website_id = website["id"].to_string();
     assert_eq!(
@@ -69,7 +69,7 @@ async fn channels_take_what_their_type_needs_and_show_no_secret() {
     let connected = json(path, &[&["channel", "update", &id][..], &CREDENTIALS].concat());
     printed += &connected.to_string();
     assert_eq!(connected["status"], "connected");
-    is_seen("the channel is connected", || async {
+    wait_until_seen("the channel is connected", || async {
         api.get(&format!("/channels/{id}")).await.body["data"]["status"] == "connected"
     })
     .await;
@@ -94,12 +94,13 @@ async fn channels_take_what_their_type_needs_and_show_no_secret() {
     let queued = update(&["--queue", &queue, "--app-secret", "hidden-four"]);
     assert_eq!(queued["queueId"].to_string(), queue);
     assert_eq!((&queued["status"], &queued["lastError"]), (&"error".into(), &"token expired".into()));
-    let mended = update(&["--queue", "", "--access-token", "hidden-five", "--provider-url", "http://127.0.0.1:9/"]);
-    assert_eq!((&mended["status"], &mended["lastError"]), (&"connected".into(), &Value::Null));
-    assert_eq!((&mended["queueId"], &mended["settings"]["pageId"]), (&Value::Null, &"7".into()));
-    assert_eq!(mended["settings"]["providerUrl"], "http://127.0.0.1:9");
-    let cut = update(&["--access-token", ""]);
-    assert_eq!(cut["status"], "disconnected");
+    let reconnected =
+        update(&["--queue", "", "--access-token", "hidden-five", "--provider-url", "http://127.0.0.1:9/"]);
+    assert_eq!((&reconnected["status"], &reconnected["lastError"]), (&"connected".into(), &Value::Null));
+    assert_eq!((&reconnected["queueId"], &reconnected["settings"]["pageId"]), (&Value::Null, &"7".into()));
+    assert_eq!(reconnected["settings"]["providerUrl"], "http://127.0.0.1:9");
+    let disconnected = update(&["--access-token", ""]);
+    assert_eq!(disconnected["status"], "disconnected");
 
     // A refusal names the option and changes nothing.
     let before = json(path, &["channel", "list"]);
@@ -128,7 +129,7 @@ async fn channels_take_what_their_type_needs_and_show_no_secret() {
     printed += &before.to_string();
     printed += &String::from_utf8_lossy(&run(path, &["channel", "list"]).stdout);
     printed += &process.log();
-    assert!(!printed.contains("hidden"), "a secret shows");
+    assert!(!printed.contains("hidden"), "a secret is shown");
     process.kill();
 }
 
@@ -191,7 +192,7 @@ async fn an_identity_secret_is_shown_once_and_two_are_valid() {
     let last = json(path, &["channel", "rotate-identity-secret", &id, "--revoke-previous"]);
     assert_eq!(last["identitySecrets"], 1);
     let last = last["identitySecret"].as_str().expect("a secret").to_owned();
-    is_seen("the new secret is accepted", || async { open_session(&last).await == 201 }).await;
+    wait_until_seen("the new secret is accepted", || async { open_session(&last).await == 201 }).await;
     assert_eq!(open_session(&secrets[2]).await, 401);
     let updated = json(path, &["channel", "update", &id, "--require-identity=false"]);
     assert_eq!(updated["settings"].get("requireIdentity"), None);

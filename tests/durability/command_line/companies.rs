@@ -1,6 +1,6 @@
 //! `hotline company`.
 
-use super::{is_seen, json};
+use super::{json, wait_until_seen};
 use crate::process::Process;
 use crate::support::Api;
 use crate::support::template::prepared_folder;
@@ -31,16 +31,16 @@ async fn a_company_is_changed_on_a_stopped_service_and_on_a_running_one() {
     assert!(responds_with(200)().await);
     let changed = update(&["--active=false"]);
     assert_eq!((&changed["active"], &changed["name"]), (&false.into(), &"Acme Ltd".into()));
-    is_seen("the company is not served", responds_with(403)).await;
+    wait_until_seen("the company is not served", responds_with(403)).await;
     api.get("/channels").await.error(403, "ERR_API_COMPANY_INACTIVE");
     update(&["--active=true", "--api-enabled=false"]);
-    is_seen("the API is not in its plan", || async {
+    wait_until_seen("the API is not in its plan", || async {
         api.get("/channels").await.body["error"]["code"] == "ERR_API_NOT_ENABLED"
     })
     .await;
     api.get("/channels").await.error(403, "ERR_API_NOT_ENABLED");
     update(&["--api-enabled=true"]);
-    is_seen("the company is served again", responds_with(200)).await;
+    wait_until_seen("the company is served again", responds_with(200)).await;
     let changed = update(&["--stop-words= Basta ,Cancelar Inscrição,,basta"]);
     assert_eq!(changed["stopWords"], serde_json::json!(["basta", "cancelar inscricao"]));
     let listed = json(folder.path(), &["company", "list"]);

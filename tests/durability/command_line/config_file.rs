@@ -1,4 +1,4 @@
-//! The TOML file.
+//! The configuration file (TOML), and what overrides it.
 
 use std::io::{BufRead, BufReader};
 use std::path::Path;
@@ -27,7 +27,7 @@ fn failure_message(output: Output) -> String {
     String::from_utf8_lossy(&output.stderr).into_owned()
 }
 
-/// Runs `company list`; the name of the company, which says which database the command has used.
+/// Runs `company list`; returns the name of the company, which says which database the command has used.
 fn company_of(command: &mut Command) -> String {
     let output = command.output().expect("hotline runs");
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
@@ -61,7 +61,7 @@ async fn the_command_line_wins_over_the_environment_and_the_environment_over_the
     };
     assert_eq!(company_of(&mut from_environment(&list)), "environment");
     assert_eq!(company_of(from_environment(&list).args(["--database-url", &url(&line)])), "line");
-    // An empty variable is not set.
+    // An empty variable counts as not set.
     for empty in ["", " "] {
         assert_eq!(company_of(hotline_in(path, &list).env("HOTLINE_DATABASE_URL", empty)), "filed");
     }
@@ -92,7 +92,7 @@ async fn the_command_line_wins_over_the_environment_and_the_environment_over_the
         ("listen =", ["line 1", "bad.toml"]),
     ] {
         write("bad.toml", text);
-        // Every command reports a wrong file, also in a key that only the service uses.
+        // Every command reports a wrong file, even if only the service uses the wrong key.
         let stderr = failure_message(
             hotline_in(path, &["company", "list", "--config", "bad.toml"]).output().expect("hotline runs"),
         );

@@ -5,8 +5,8 @@ use std::path::Path;
 
 use serde_json::{Value, json};
 
-use super::json as printed;
-use super::secrets::channels;
+use super::json as run_json;
+use super::secrets::create_channels;
 use crate::process::{Process, data_folder, hotline};
 use crate::support::template::prepared_folder;
 use crate::support::{Api, Provider, eventually};
@@ -20,8 +20,8 @@ fn commands() -> Vec<String> {
     lines.map(str::to_owned).collect()
 }
 
-/// Runs a command as it is written, in the folder `place` and on the data folder `data`; what it printed.
-fn typed(place: &Path, data: &Path, line: &str) -> Value {
+/// Runs a command as it is written, in the folder `place` and on the data folder `data`; returns what it printed.
+fn run_line(place: &Path, data: &Path, line: &str) -> Value {
     let mut words = line.split_whitespace();
     assert_eq!(words.next(), Some("hotline"), "{line}");
     let mut command = hotline();
@@ -49,10 +49,10 @@ impl Installation {
         let folder = prepared_folder();
         let path = folder.path();
         let provider = Provider::start().await;
-        let company = printed(path, &["company", "create", "Acme"])["id"].to_string();
-        channels(path, &company, &provider.url);
-        let token = printed(path, &["token", "create", "crm", "--company", &company, "--all"])["key"].clone();
-        let key_id = printed(path, &["secret", "list"])["keys"][0]["id"].as_str().expect("id").to_owned();
+        let company = run_json(path, &["company", "create", "Acme"])["id"].to_string();
+        create_channels(path, &company, &provider.url);
+        let token = run_json(path, &["token", "create", "crm", "--company", &company, "--all"])["key"].clone();
+        let key_id = run_json(path, &["secret", "list"])["keys"][0]["id"].as_str().expect("id").to_owned();
         std::fs::remove_file(path.join("secrets.key")).expect("lost");
         Self { company, token: token.as_str().expect("key").to_owned(), key_id, folder }
     }
@@ -87,12 +87,12 @@ async fn the_commands_of_the_page_do_what_it_says_in_its_order() {
             stop(process);
         }
         let data = if is_import { there.path() } else { here.path() };
-        let shown = typed(place.path(), data, &line);
+        let shown = run_line(place.path(), data, &line);
         match name.as_str() {
             "secret list" => assert_eq!(shown["keys"][0]["inFile"], false, "{shown}"),
             "secret abandon" => {
                 assert_eq!(shown["id"], json!(here.key_id), "{shown}");
-                let left = printed(here.path(), &["secret", "list"]);
+                let left = run_json(here.path(), &["secret", "list"]);
                 assert!(!left.to_string().contains(&here.key_id), "{left}");
             }
             "admin create" => assert_eq!(shown["email"], "ana@example.com", "{shown}"),
@@ -105,16 +105,16 @@ async fn the_commands_of_the_page_do_what_it_says_in_its_order() {
             "company update" => assert_eq!(shown["active"], false, "{shown}"),
             "export acme" => assert!(place.path().join("acme/manifest.json").is_file(), "{shown}"),
             "import acme" => assert_eq!(shown["exportedFrom"].to_string(), here.company, "{shown}"),
-            _ => panic!("nobody knows what `{line}` should do"),
+            _ => panic!("the test does not know what `{line}` should do"),
         }
         run.push(name);
     }
     assert_eq!(run.len(), 8, "{run:?}");
 
     // The company was exported inactive; activated, it is served by the other installation.
-    let company = printed(there.path(), &["company", "list"])["companies"][0]["id"].to_string();
-    printed(there.path(), &["company", "update", &company, "--active=true"]);
-    let token = printed(there.path(), &["token", "create", "crm", "--company", &company, "--all"])["key"].clone();
+    let company = run_json(there.path(), &["company", "list"])["companies"][0]["id"].to_string();
+    run_json(there.path(), &["company", "update", &company, "--active=true"]);
+    let token = run_json(there.path(), &["token", "create", "crm", "--company", &company, "--all"])["key"].clone();
     let process = Process::serve(there.path());
     let api = Api::new(process.address, token.as_str().expect("key"));
     eventually("the company is seen", || async { api.get("/contacts").await.status == 200 }).await;

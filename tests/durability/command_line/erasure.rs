@@ -7,7 +7,7 @@ use reqwest::Method;
 use serde_json::{Value, json};
 use sqlx::AssertSqlSafe;
 
-use super::{failure, json as printed};
+use super::{failure, json as run_json};
 use crate::process::{Process, with_database};
 use crate::support::form::Form;
 use crate::support::template::prepared_folder;
@@ -32,7 +32,7 @@ struct Person {
 }
 
 fn serve(folder: &Path) -> Process {
-    Process::try_serve(folder, &ALLOW_LOCAL).unwrap_or_else(|log| panic!("no start: {log}"))
+    Process::try_serve(folder, &ALLOW_LOCAL).unwrap_or_else(|log| panic!("hotline does not start: {log}"))
 }
 
 fn stop(mut process: Process) {
@@ -102,8 +102,8 @@ async fn create_person(api: &Api, company: &Company, label: &str) -> Person {
         FILE.as_bytes(),
     );
     api.send_form(form).await.data(202);
-    let opened = json!({"channelId": company.webchat, "contactId": id, "page": {"title": MARK}});
-    let session = api.post("/webchat/sessions", opened).await.data(201)["id"].clone();
+    let body = json!({"channelId": company.webchat, "contactId": id, "page": {"title": MARK}});
+    let session = api.post("/webchat/sessions", body).await.data(201)["id"].clone();
     let path = format!("/webchat/sessions/{}/messages", session.as_str().expect("id"));
     api.post(&path, json!({"body": format!("I am {MARK}")})).await.data(201);
     let later = json!({"channelId": company.phone, "contactId": id, "body": format!("Later {MARK}"),
@@ -118,7 +118,7 @@ async fn create_person(api: &Api, company: &Company, label: &str) -> Person {
     Person { contact: contact["id"].clone(), card }
 }
 
-/// Adds recorded responses and refused rows, more than are read at once. One of a hundred mentions the person.
+/// Adds recorded responses and refused rows, more than are read at once. One in a hundred mentions the person.
 async fn add_copies(folder: &Path, company: &Company, person: &Person) {
     let copy = json!({"contactId": person.contact, "body": MARK});
     with_database(folder, async |db| {
@@ -201,7 +201,7 @@ async fn nothing_of_an_erased_person_is_left_on_a_running_service_and_on_a_stopp
     })
     .await;
     assert_eq!(marked_files(&path.join("media")).len(), 1);
-    let report = printed(path, &["contact", "erase", &first.contact.to_string(), "--company", &company_id]);
+    let report = run_json(path, &["contact", "erase", &first.contact.to_string(), "--company", &company_id]);
     check_report(&report, &first);
     check_erased(path, &api, &first).await;
     // Everything else works: the other records, the webhook, the same number as another person.
@@ -213,12 +213,12 @@ async fn nothing_of_an_erased_person_is_left_on_a_running_service_and_on_a_stopp
     add_copies(path, &company, &second).await;
     // A kill leaves entries in the journal, which are written to the tables before the erasure.
     process.kill();
-    let report = printed(path, &["contact", "erase", &second.contact.to_string(), "--company", &company_id]);
+    let report = run_json(path, &["contact", "erase", &second.contact.to_string(), "--company", &company_id]);
     check_report(&report, &second);
     let process = serve(path);
     check_erased(path, &Api::new(process.address, &company.key), &second).await;
     // A second erasure finds nothing.
-    let report = printed(path, &["contact", "erase", &second.contact.to_string(), "--company", &company_id]);
+    let report = run_json(path, &["contact", "erase", &second.contact.to_string(), "--company", &company_id]);
     assert_eq!((&report["existed"], &report["removed"]["events"]), (&json!(false), &json!(0)), "{report}");
     let audited = with_database(path, async |db| {
         let entries =

@@ -1,4 +1,4 @@
-//! The exit codes by the kind of a failure, a start that waits for its database, and a stop without one.
+//! The exit code of each kind of failure, a start that waits for its database, and a stop without one.
 
 use std::net::TcpListener;
 use std::path::Path;
@@ -18,15 +18,15 @@ use crate::support::{Api, Company, TestDatabase, eventually, free_address, patie
 const STOP_TIME_MAX: Duration = Duration::from_secs(20);
 
 #[track_caller]
-fn ended(output: &Output, exit: Exit) -> String {
+fn assert_exit(output: &Output, exit: Exit) -> String {
     let stderr = String::from_utf8_lossy(&output.stderr).into_owned();
     assert_eq!(output.status.code(), Some(exit.code().into()), "{stderr}");
     stderr
 }
 
 #[track_caller]
-fn ends(folder: &Path, arguments: &[&str], exit: Exit) -> String {
-    ended(&run(folder, arguments), exit)
+fn assert_run_exits(folder: &Path, arguments: &[&str], exit: Exit) -> String {
+    assert_exit(&run(folder, arguments), exit)
 }
 
 #[actix_web::test]
@@ -41,12 +41,12 @@ async fn a_wrong_command_line_ends_with_64_and_help_with_0() {
         &["token", "revoke", "7", "--database-url", &url],
         &["serve", "--database-url", "mysql://localhost/x"],
     ] {
-        ends(folder.path(), arguments, Exit::Usage);
+        assert_run_exits(folder.path(), arguments, Exit::Usage);
     }
-    // A check that finds a problem is no failure of the command.
-    ends(folder.path(), &["cluster", "check", "--database-url", &url], Exit::Finding);
+    // A check that finds a problem is not a failure of the command.
+    assert_run_exits(folder.path(), &["cluster", "check", "--database-url", &url], Exit::Finding);
     let help = run(folder.path(), &["--help"]);
-    ended(&help, Exit::Success);
+    assert_exit(&help, Exit::Success);
     let help = String::from_utf8_lossy(&help.stdout).into_owned();
     assert!(Exit::ALL.iter().all(|exit| help.contains(exit.meaning())), "{help}");
     database.drop().await;
@@ -60,17 +60,17 @@ async fn a_wrong_configuration_ends_with_78_and_a_denied_user_with_77() {
     let file = folder.path().join("hotline.toml");
     std::fs::write(&file, "colour = \"red\"\n").expect("written");
     let file = file.display().to_string();
-    ends(folder.path(), &["company", "list", "--config", &file], Exit::Configuration);
+    assert_run_exits(folder.path(), &["company", "list", "--config", &file], Exit::Configuration);
     // A folder without an installation, and a database that does not exist.
-    ends(&folder.path().join("mistyped"), &["company", "list"], Exit::Configuration);
+    assert_run_exits(&folder.path().join("mistyped"), &["company", "list"], Exit::Configuration);
     let missing = url.replace("postgres:///test_", "postgres:///nothing_");
-    ends(folder.path(), &["company", "list", "--database-url", &missing], Exit::Configuration);
+    assert_run_exits(folder.path(), &["company", "list", "--database-url", &missing], Exit::Configuration);
     let stranger = format!("{}&user=stranger", url.split("&user=").next().expect("a URL"));
-    let stderr = ends(folder.path(), &["company", "list", "--database-url", &stranger], Exit::AccessDenied);
+    let stderr = assert_run_exits(folder.path(), &["company", "list", "--database-url", &stranger], Exit::AccessDenied);
     assert!(stderr.contains("stranger"), "{stderr}");
     // A schema that only newer releases know.
     sqlx::query("update schema_needs set least = 9000").execute(&database.db).await.expect("its needs");
-    ends(folder.path(), &["company", "list", "--database-url", &url], Exit::Configuration);
+    assert_run_exits(folder.path(), &["company", "list", "--database-url", &url], Exit::Configuration);
     database.drop().await;
 }
 
@@ -80,10 +80,10 @@ async fn a_folder_that_cannot_be_created_ends_with_73() {
     let database = TestDatabase::migrated().await;
     let url = url(&database);
     let arguments = [SERVE, &["--database-url", &url]].concat();
-    let stderr = ends(Path::new("/proc/hotline"), &arguments, Exit::CannotCreate);
+    let stderr = assert_run_exits(Path::new("/proc/hotline"), &arguments, Exit::CannotCreate);
     assert!(stderr.contains("/proc/hotline"), "{stderr}");
     std::fs::write(folder.path().join("journal"), "no folder").expect("written");
-    let stderr = ends(folder.path(), &arguments, Exit::CannotCreate);
+    let stderr = assert_run_exits(folder.path(), &arguments, Exit::CannotCreate);
     assert!(stderr.contains("journal"), "{stderr}");
     database.drop().await;
 }
@@ -93,11 +93,11 @@ async fn a_port_or_a_folder_that_another_process_uses_ends_with_75() {
     let folder = prepared_folder();
     let taken = TcpListener::bind("127.0.0.1:0").expect("a port");
     let address = taken.local_addr().expect("address").to_string();
-    ends(data_folder().path(), &["serve", "--listen", &address], Exit::Retry);
+    assert_run_exits(data_folder().path(), &["serve", "--listen", &address], Exit::Retry);
     // So does an address that the machine does not have yet, here one that none has (RFC 5737).
-    ends(data_folder().path(), &["serve", "--listen", "192.0.2.1:8080"], Exit::Retry);
+    assert_run_exits(data_folder().path(), &["serve", "--listen", "192.0.2.1:8080"], Exit::Retry);
     let process = Process::serve(folder.path());
-    let stderr = ends(folder.path(), SERVE, Exit::Retry);
+    let stderr = assert_run_exits(folder.path(), SERVE, Exit::Retry);
     assert!(stderr.contains(&format!("process {}", process.pid())), "{stderr}");
     process.kill();
 }
@@ -109,13 +109,13 @@ async fn a_start_waits_for_its_database_and_ends_with_69_when_it_stays_away() {
     let began = Instant::now();
     let arguments = ["serve", "--listen", "127.0.0.1:0", "--database-url", &database, "--start-wait"];
     // Longer than the first attempt takes: without time left after it, a start does not wait.
-    let stderr = ends(folder.path(), &[&arguments[..], &["5s"]].concat(), Exit::Unavailable);
+    let stderr = assert_run_exits(folder.path(), &[&arguments[..], &["5s"]].concat(), Exit::Unavailable);
     assert!(began.elapsed().as_secs() >= 5, "it did not wait: {stderr}");
     assert_eq!(stderr.matches("waiting for the database").count(), 1, "one line for the whole wait: {stderr}");
-    let stderr = ends(folder.path(), &[&arguments[..], &["0"]].concat(), Exit::Unavailable);
+    let stderr = assert_run_exits(folder.path(), &[&arguments[..], &["0"]].concat(), Exit::Unavailable);
     assert!(!stderr.contains("waiting"), "{stderr}");
     // Other commands do not wait.
-    ends(folder.path(), &["company", "list", "--database-url", &database], Exit::Unavailable);
+    assert_run_exits(folder.path(), &["company", "list", "--database-url", &database], Exit::Unavailable);
 }
 
 #[actix_web::test]
@@ -151,7 +151,7 @@ async fn a_stop_without_the_database_ends_soon_measured() {
     assert!(took < patience(STOP_TIME_MAX), "the stop took {took:?}");
 }
 
-/// Stops a service whose database is away, and starts it again; how long the stop took.
+/// Stops a service whose database is away, and starts it again; returns how long the stop took.
 async fn stop_without_database() -> Duration {
     let (folder, data) = (prepared_folder(), data_folder());
     let cluster = Cluster::start(ClusterOptions::for_tests(folder.path())).await.expect("PostgreSQL");

@@ -1,11 +1,12 @@
-//! A service whose key file is missing lacks the credentials, and nothing else; `hotline secret abandon`.
+//! A service without its key file works, except for what needs a stored secret. `hotline secret abandon` gives
+//! up the secrets of a lost key.
 
 use std::path::Path;
 
 use serde_json::{Value, json};
 
-use super::secrets::{CREDENTIALS, channels, is_verified, place_file, use_channel};
-use super::{failure, is_seen, json as printed};
+use super::secrets::{CREDENTIALS, accepts_verify_token, create_channels, place_file, use_channel};
+use super::{failure, json as run_json, wait_until_seen};
 use crate::process::{Process, with_database};
 use crate::support::template::prepared_folder;
 use crate::support::{Api, Provider, Receiver, eventually};
@@ -14,7 +15,7 @@ use crate::support::{Api, Provider, Receiver, eventually};
 const ALLOW_LOCAL: [&str; 2] = ["--webhook-allow-network", "127.0.0.0/8"];
 
 fn serve(folder: &Path) -> Process {
-    Process::try_serve(folder, &ALLOW_LOCAL).unwrap_or_else(|log| panic!("no start: {log}"))
+    Process::try_serve(folder, &ALLOW_LOCAL).unwrap_or_else(|log| panic!("hotline does not start: {log}"))
 }
 
 fn stop(mut process: Process) {
@@ -30,18 +31,18 @@ fn warnings(process: &Process) -> Vec<String> {
 }
 
 /// The stored settings of channels, and the other stored secrets.
-async fn stored(folder: &Path) -> Vec<String> {
+async fn stored_secrets(folder: &Path) -> Vec<String> {
     with_database(folder, async |db| {
         let all = "select settings::text from channels union all select secret from webhooks
              union all select encode(key, 'hex') from installation_keys union all select secret from second_factors
              order by 1";
-        sqlx::query_scalar(all).fetch_all(db).await.expect("what is stored")
+        sqlx::query_scalar(all).fetch_all(db).await.expect("the stored secrets")
     })
     .await
 }
 
 /// Checks what a service without its key shows and refuses.
-async fn check_without_key(process: &Process, api: &Api, channels: &[Value], hook: &Value, key: &str) {
+async fn check_without_key(process: &Process, api: &Api, channels: &[Value], webhook_id: &Value, key: &str) {
     let warned = warnings(process);
     assert_eq!(warned.len(), 1, "{warned:#?}");
     assert!(warned[0].contains("keys that encrypt credentials are missing"), "{warned:?}");
@@ -58,11 +59,11 @@ async fn check_without_key(process: &Process, api: &Api, channels: &[Value], hoo
     let job = api.post("/messages", send).await.data(202)["jobId"].clone();
     let job = api.get(&format!("/messages/jobs/{}", job.as_str().expect("id"))).await.data(200).clone();
     assert_eq!((&job["status"], &job["waitingFor"]["code"]), (&json!("queued"), &json!("channel_disconnected")));
-    let webhook = api.get(&format!("/webhooks/{hook}")).await.data(200).clone();
+    let webhook = api.get(&format!("/webhooks/{webhook_id}")).await.data(200).clone();
     assert_eq!(webhook["active"], false);
     assert!(webhook["disabledReason"].as_str().is_some_and(|reason| reason.contains("missing")), "{webhook}");
     for verb in ["test", "rotate-secret"] {
-        let refused = api.post(&format!("/webhooks/{hook}/{verb}"), json!({})).await;
+        let refused = api.post(&format!("/webhooks/{webhook_id}/{verb}"), json!({})).await;
         assert_eq!(refused.error(409, "ERR_API_CONFLICT")["reason"], "key_missing", "{verb}");
     }
     let new = api.post("/webhooks", json!({"url": "https://example.com/hook"})).await;
@@ -75,23 +76,23 @@ async fn a_service_without_its_key_serves_and_a_key_that_is_found_changes_nothin
     let folder = prepared_folder();
     let path = folder.path();
     let provider = Provider::start().await;
-    let company = printed(path, &["company", "create", "Acme"])["id"].to_string();
-    let made = channels(path, &company, &provider.url);
-    let token = printed(path, &["token", "create", "crm", "--company", &company, "--all"])["key"].clone();
+    let company = run_json(path, &["company", "create", "Acme"])["id"].to_string();
+    let channels = create_channels(path, &company, &provider.url);
+    let token = run_json(path, &["token", "create", "crm", "--company", &company, "--all"])["key"].clone();
     let token = token.as_str().expect("key");
     let receiver = Receiver::start().await;
-    let hook =
-        printed(path, &[&["webhook", "create", &receiver.url(), "--company", &company][..], &ALLOW_LOCAL].concat());
-    let key = printed(path, &["secret", "list"])["keys"][0]["id"].as_str().expect("id").to_owned();
+    let webhook =
+        run_json(path, &[&["webhook", "create", &receiver.url(), "--company", &company][..], &ALLOW_LOCAL].concat());
+    let key = run_json(path, &["secret", "list"])["keys"][0]["id"].as_str().expect("id").to_owned();
     stop(serve(path));
-    let before = stored(path).await;
+    let before = stored_secrets(path).await;
     let (file, aside) = (path.join("secrets.key"), path.join("aside.key"));
     std::fs::rename(&file, &aside).expect("moved");
 
     let process = serve(path);
     let api = Api::new(process.address, token);
-    check_without_key(&process, &api, &made, &hook["id"], &key).await;
-    let listed = printed(path, &["secret", "list"])["keys"].clone();
+    check_without_key(&process, &api, &channels, &webhook["id"], &key).await;
+    let listed = run_json(path, &["secret", "list"])["keys"].clone();
     assert_eq!(
         (&listed[0]["id"], &listed[0]["inFile"], &listed[0]["current"]),
         (&json!(key), &json!(false), &json!(false)),
@@ -102,7 +103,7 @@ async fn a_service_without_its_key_serves_and_a_key_that_is_found_changes_nothin
     assert!(stderr.contains("--yes") && stderr.contains(&key), "{stderr}");
     assert!(!file.exists(), "another key was made");
     stop(process);
-    assert_eq!(stored(path).await, before, "a secret was changed");
+    assert_eq!(stored_secrets(path).await, before, "a secret was changed");
     // A second start without the key warns again.
     let process = serve(path);
     assert_eq!(warnings(&process).len(), 1, "{:#?}", warnings(&process));
@@ -112,7 +113,7 @@ async fn a_service_without_its_key_serves_and_a_key_that_is_found_changes_nothin
     let process = serve(path);
     assert_eq!(warnings(&process), [""; 0]);
     let api = Api::new(process.address, token);
-    use_channel(&api, &provider, &made[1], "5511987654321").await;
+    use_channel(&api, &provider, &channels[1], "5511987654321").await;
     let listed = api.get("/channels").await.data(200).clone();
     let is_connected = |channel: &Value| channel["status"] == "connected" && channel["lastError"].is_null();
     assert!(listed.as_array().expect("channels").iter().all(is_connected), "{listed}");
@@ -127,64 +128,65 @@ async fn a_service_without_its_key_serves_and_a_key_that_is_found_changes_nothin
 }
 
 #[actix_web::test]
-async fn an_abandoned_key_makes_room_for_new_credentials() {
+async fn new_credentials_are_accepted_after_a_key_is_abandoned() {
     let folder = prepared_folder();
     let path = folder.path();
     let provider = Provider::start().await;
-    let company = printed(path, &["company", "create", "Acme"])["id"].to_string();
-    let made = channels(path, &company, &provider.url);
-    let token = printed(path, &["token", "create", "crm", "--company", &company, "--all"])["key"].clone();
+    let company = run_json(path, &["company", "create", "Acme"])["id"].to_string();
+    let channels = create_channels(path, &company, &provider.url);
+    let token = run_json(path, &["token", "create", "crm", "--company", &company, "--all"])["key"].clone();
     let token = token.as_str().expect("key");
     let receiver = Receiver::start().await;
-    let hook =
-        printed(path, &[&["webhook", "create", &receiver.url(), "--company", &company][..], &ALLOW_LOCAL].concat());
-    let key = printed(path, &["secret", "list"])["keys"][0]["id"].as_str().expect("id").to_owned();
+    let webhook =
+        run_json(path, &[&["webhook", "create", &receiver.url(), "--company", &company][..], &ALLOW_LOCAL].concat());
+    let key = run_json(path, &["secret", "list"])["keys"][0]["id"].as_str().expect("id").to_owned();
     assert!(failure(path, &["secret", "abandon", "0011223344556677", "--yes"]).contains("no such key"));
     std::fs::remove_file(path.join("secrets.key")).expect("lost");
 
     // The key is abandoned while a service runs that was started without it.
     let process = serve(path);
     let api = Api::new(process.address, token);
-    let abandoned = printed(path, &["secret", "abandon", &key, "--yes"]);
-    let ids: Vec<&Value> = made[1..].iter().map(|channel| &channel["id"]).collect();
+    let abandoned = run_json(path, &["secret", "abandon", &key, "--yes"]);
+    let ids: Vec<&Value> = channels[1..].iter().map(|channel| &channel["id"]).collect();
     assert_eq!(
         (&abandoned["id"], &abandoned["channels"], &abandoned["channelSecrets"], &abandoned["webhooks"]),
-        (&json!(key), &json!(ids), &json!(9), &json!([hook["id"]])),
+        (&json!(key), &json!(ids), &json!(9), &json!([webhook["id"]])),
         "{abandoned}"
     );
-    let keys = printed(path, &["secret", "list"])["keys"].clone();
+    let keys = run_json(path, &["secret", "list"])["keys"].clone();
     assert_eq!((keys.as_array().map(Vec::len), &keys[0]["id"]), (Some(1), &abandoned["current"]), "{keys}");
     assert!(
-        !stored(path).await.iter().any(|value| value.contains(&key)),
+        !stored_secrets(path).await.iter().any(|value| value.contains(&key)),
         "a value encrypted with the abandoned key is left"
     );
-    // New credentials are taken at once, from the command line and over the API.
+    // New credentials are accepted at once, from the command line and over the API.
     let files = CREDENTIALS.map(|secret| place_file(path, secret, secret));
-    let id = made[1]["id"].to_string();
+    let id = channels[1]["id"].to_string();
     let update = ["channel", "update", &id, "--access-token-file", &files[0], "--app-secret-file", &files[1]];
-    let updated = printed(path, &[&update[..], &["--verify-token-file", &files[2]]].concat());
+    let updated = run_json(path, &[&update[..], &["--verify-token-file", &files[2]]].concat());
     assert_eq!((&updated["status"], &updated["lastError"]), (&json!("connected"), &Value::Null), "{updated}");
-    is_seen("the new verify token is accepted", || async { is_verified(&api, &made[1]).await }).await;
-    use_channel(&api, &provider, &made[1], "5511987654321").await;
-    let rotated = api.post(&format!("/webhooks/{}/rotate-secret", hook["id"]), json!({})).await.data(200).clone();
+    wait_until_seen("the new verify token is accepted", || async { accepts_verify_token(&api, &channels[1]).await })
+        .await;
+    use_channel(&api, &provider, &channels[1], "5511987654321").await;
+    let rotated = api.post(&format!("/webhooks/{}/rotate-secret", webhook["id"]), json!({})).await.data(200).clone();
     assert!(rotated["secret"].as_str().is_some_and(|secret| secret.starts_with("whsec_")), "{rotated}");
-    api.put(&format!("/webhooks/{}", hook["id"]), json!({"active": true})).await.data(200);
+    api.put(&format!("/webhooks/{}", webhook["id"]), json!({"active": true})).await.data(200);
     api.post("/contacts", json!({"name": "Maria", "number": "5511900000002"})).await.data(201);
     eventually("a delivery arrives", || async { receiver.count() > 0 }).await;
     stop(process);
     let process = serve(path);
     assert_eq!(warnings(&process), [""; 0]);
-    use_channel(&Api::new(process.address, token), &provider, &made[1], "5511987654322").await;
+    use_channel(&Api::new(process.address, token), &provider, &channels[1], "5511987654322").await;
     stop(process);
 }
 
 #[actix_web::test]
-async fn a_key_is_abandoned_also_beside_a_secret_that_is_stored_in_clear() {
+async fn a_key_can_be_abandoned_while_another_secret_is_stored_in_clear() {
     let folder = prepared_folder();
     let path = folder.path();
-    let company = printed(path, &["company", "create", "Acme"])["id"].to_string();
-    channels(path, &company, "http://127.0.0.1:9");
-    let key = printed(path, &["secret", "list"])["keys"][0]["id"].as_str().expect("id").to_owned();
+    let company = run_json(path, &["company", "create", "Acme"])["id"].to_string();
+    create_channels(path, &company, "http://127.0.0.1:9");
+    let key = run_json(path, &["secret", "list"])["keys"][0]["id"].as_str().expect("id").to_owned();
     std::fs::remove_file(path.join("secrets.key")).expect("lost");
     with_database(path, async |db| {
         for statement in [
@@ -197,9 +199,9 @@ async fn a_key_is_abandoned_also_beside_a_secret_that_is_stored_in_clear() {
         }
     })
     .await;
-    let abandoned = printed(path, &["secret", "abandon", &key, "--yes"]);
+    let abandoned = run_json(path, &["secret", "abandon", &key, "--yes"]);
     assert_eq!((&abandoned["id"], &abandoned["channelSecrets"]), (&json!(key), &json!(9)), "{abandoned}");
-    assert!(stored(path).await.contains(&"ff".repeat(64)), "the other secret is kept");
+    assert!(stored_secrets(path).await.contains(&"ff".repeat(64)), "the other secret is kept");
 }
 
 #[actix_web::test]
@@ -207,21 +209,23 @@ async fn a_key_of_another_installation_seals_nothing() {
     let folder = prepared_folder();
     let path = folder.path();
     let provider = Provider::start().await;
-    let company = printed(path, &["company", "create", "Acme"])["id"].to_string();
-    let made = channels(path, &company, &provider.url);
-    let token = printed(path, &["token", "create", "crm", "--company", &company, "--all"])["key"].clone();
-    let own = printed(path, &["secret", "list"])["keys"][0]["id"].as_str().expect("id").to_owned();
+    let company = run_json(path, &["company", "create", "Acme"])["id"].to_string();
+    let channels = create_channels(path, &company, &provider.url);
+    let token = run_json(path, &["token", "create", "crm", "--company", &company, "--all"])["key"].clone();
+    let own = run_json(path, &["secret", "list"])["keys"][0]["id"].as_str().expect("id").to_owned();
     let other = place_file(path, "other.key", &"0b".repeat(32));
     let mode = std::os::unix::fs::PermissionsExt::from_mode(0o600);
     std::fs::set_permissions(&other, mode).expect("mode");
-    let process = Process::try_serve(path, &["--key-file", &other]).unwrap_or_else(|log| panic!("no start: {log}"));
+    let process =
+        Process::try_serve(path, &["--key-file", &other]).unwrap_or_else(|log| panic!("hotline does not start: {log}"));
     let api = Api::new(process.address, token.as_str().expect("key"));
     let new = api.post("/webhooks", json!({"url": "https://example.com/hook"})).await;
     assert_eq!(new.error(409, "ERR_API_CONFLICT")["reason"], "key_missing");
     stop(process);
-    let keys = printed(path, &["secret", "list"])["keys"].clone();
+    let keys = run_json(path, &["secret", "list"])["keys"].clone();
     assert_eq!((keys.as_array().map(Vec::len), &keys[0]["id"]), (Some(1), &json!(own)), "{keys}");
     let process = serve(path);
-    use_channel(&Api::new(process.address, token.as_str().expect("key")), &provider, &made[1], "5511987654321").await;
+    use_channel(&Api::new(process.address, token.as_str().expect("key")), &provider, &channels[1], "5511987654321")
+        .await;
     stop(process);
 }

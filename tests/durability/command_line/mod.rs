@@ -45,7 +45,7 @@ fn failure(folder: &Path, arguments: &[&str]) -> String {
 }
 
 /// Waits until a running service has seen a change that was just made; how long that took.
-async fn is_seen<F: Future<Output = bool>>(what: &str, condition: impl FnMut() -> F) -> Duration {
+async fn wait_until_seen<F: Future<Output = bool>>(what: &str, condition: impl FnMut() -> F) -> Duration {
     let changed_at = Instant::now();
     eventually(what, condition).await;
     changed_at.elapsed()
@@ -70,17 +70,17 @@ async fn companies_tokens_and_channels_are_made_on_a_stopped_service_and_seen_by
     let process = Process::serve(folder.path());
     let api = Api::new(process.address, key);
     assert!(api.get("/channels").await.data(200).as_array().is_some_and(Vec::is_empty));
-    // On the running service: seen by it.
+    // The running service sees what is created from here on.
     let channel = json(folder.path(), &["channel", "create", "Website", "--company", &id, "--type", "webchat"]);
     assert!(channel["publicKey"].is_string() && channel["type"] == "webchat", "{channel}");
-    is_seen("the channel takes sessions", || async {
+    wait_until_seen("the channel takes sessions", || async {
         api.post("/webchat/sessions", serde_json::json!({"channelId": channel["id"]})).await.status == 201
     })
     .await;
 
     let reader = json(folder.path(), &["token", "create", "reader", "--company", &id, "--permission", "channels:GET"]);
     let reader = api.with_key(reader["key"].as_str().expect("key"));
-    is_seen("the token is seen", || async { reader.get("/channels").await.status == 200 }).await;
+    wait_until_seen("the token is seen", || async { reader.get("/channels").await.status == 200 }).await;
     reader.get("/tickets").await.error(403, "ERR_API_FORBIDDEN_SCOPE");
 
     assert_eq!(json(folder.path(), &["company", "list"])["companies"][0]["id"], company["id"]);
@@ -101,17 +101,17 @@ async fn what_the_command_line_changes_is_seen_within_a_second_measured() {
     let token = json(path, &["token", "create", "crm", "--company", &id, "--all"]);
     let api = Api::new(process.address, token["key"].as_str().expect("key"));
     let has_status = async |wanted: u16| api.get("/channels").await.status.as_u16() == wanted;
-    let mut times = vec![is_seen("the token", || has_status(200)).await];
+    let mut times = vec![wait_until_seen("the token", || has_status(200)).await];
     let channel = json(path, &["channel", "create", "Website", "--company", &id, "--type", "webchat"]);
     let opens_session =
         || async { api.post("/webchat/sessions", serde_json::json!({"channelId": channel["id"]})).await.status == 201 };
-    times.push(is_seen("the channel", opens_session).await);
+    times.push(wait_until_seen("the channel", opens_session).await);
     json(path, &["company", "update", &id, "--active=false"]);
-    times.push(is_seen("the company is not served", || has_status(403)).await);
+    times.push(wait_until_seen("the company is not served", || has_status(403)).await);
     json(path, &["company", "update", &id, "--active=true"]);
-    times.push(is_seen("the company is served again", || has_status(200)).await);
+    times.push(wait_until_seen("the company is served again", || has_status(200)).await);
     json(path, &["token", "revoke", &token["id"].to_string()]);
-    times.push(is_seen("the token is revoked", || has_status(401)).await);
+    times.push(wait_until_seen("the token is revoked", || has_status(401)).await);
     assert!(times.iter().all(|time| *time < Duration::from_secs(1)), "{times:?}");
     process.kill();
 }

@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use super::{failure, json as printed};
+use super::{failure, json as run_json};
 use crate::process::{command, run, with_database};
 use crate::support::template::prepared_folder;
 
@@ -10,10 +10,10 @@ use crate::support::template::prepared_folder;
 async fn a_record_is_shown_as_it_is_listed() {
     let folder = prepared_folder();
     let path = folder.path();
-    let company = printed(path, &["company", "create", "Acme"])["id"].to_string();
-    printed(path, &["token", "create", "crm", "--company", &company, "--permission", "tickets:GET"]);
-    printed(path, &["channel", "create", "Website", "--company", &company, "--type", "webchat"]);
-    printed(path, &["webhook", "create", "https://example.com/hotline", "--company", &company]);
+    let company = run_json(path, &["company", "create", "Acme"])["id"].to_string();
+    run_json(path, &["token", "create", "crm", "--company", &company, "--permission", "tickets:GET"]);
+    run_json(path, &["channel", "create", "Website", "--company", &company, "--type", "webchat"]);
+    run_json(path, &["webhook", "create", "https://example.com/hotline", "--company", &company]);
     for (noun, plural) in [
         ("company", "companies"),
         ("token", "tokens"),
@@ -21,15 +21,15 @@ async fn a_record_is_shown_as_it_is_listed() {
         ("profile", "profiles"),
         ("webhook", "webhooks"),
     ] {
-        let listed = printed(path, &[noun, "list"])[plural][0].clone();
-        let mut record = printed(path, &[noun, "show", &listed["id"].to_string()]);
+        let listed = run_json(path, &[noun, "list"])[plural][0].clone();
+        let mut record = run_json(path, &[noun, "show", &listed["id"].to_string()]);
         let fields = record.as_object_mut().expect("an object");
         let embed = fields.remove("embed");
         assert_eq!(embed.is_some(), noun == "channel", "{noun}");
         assert_eq!(record, listed, "{noun}");
         assert!(failure(path, &[noun, "show", "999"]).contains("no such"), "{noun}");
     }
-    let record = printed(path, &["channel", "show", "1", "--public-url", "https://support.example"]);
+    let record = run_json(path, &["channel", "show", "1", "--public-url", "https://support.example"]);
     let key = record["publicKey"].as_str().expect("key");
     let embed = format!(r#"<script src="https://support.example/webchat/{key}/widget.js" async></script>"#);
     assert_eq!(record["embed"], embed);
@@ -47,14 +47,16 @@ async fn a_record_is_shown_as_it_is_listed() {
 async fn a_profile_is_updated_and_deleted_unless_it_is_needed() {
     let folder = prepared_folder();
     let path = folder.path();
-    let company = printed(path, &["company", "create", "Acme"])["id"].to_string();
-    let profile = printed(path, &["profile", "create", "Sales", "--company", &company, "--permission", "crm:GET"]);
+    let company = run_json(path, &["company", "create", "Acme"])["id"].to_string();
+    let profile = run_json(path, &["profile", "create", "Sales", "--company", &company, "--permission", "crm:GET"]);
     let id = profile["id"].to_string();
-    let updated =
-        printed(path, &["profile", "update", &id, "--name", "Shop", "--permission", "tickets:GET", "--sees-all-cards"]);
+    let updated = run_json(
+        path,
+        &["profile", "update", &id, "--name", "Shop", "--permission", "tickets:GET", "--sees-all-cards"],
+    );
     assert_eq!((&updated["name"], &updated["seesAllCards"]), (&json!("Shop"), &json!(true)));
     assert_eq!(updated["permissions"], json!({"tickets": ["GET"]}));
-    let updated = printed(path, &["profile", "update", &id, "--sees-all-cards=false"]);
+    let updated = run_json(path, &["profile", "update", &id, "--sees-all-cards=false"]);
     assert_eq!((&updated["name"], &updated["seesAllCards"]), (&json!("Shop"), &json!(false)));
     assert_eq!(updated["permissions"], json!({"tickets": ["GET"]}), "permissions that are not given stay");
     assert!(failure(path, &["profile", "update", &id]).contains("required"));
@@ -70,24 +72,24 @@ async fn a_profile_is_updated_and_deleted_unless_it_is_needed() {
     .await;
     assert!(failure(path, &["profile", "delete", &id]).contains("assigned to users"));
     with_database(path, async |db| sqlx::query("delete from users").execute(db).await.expect("deleted")).await;
-    assert_eq!(printed(path, &["profile", "delete", &id]), json!({"id": profile["id"], "deleted": true}));
+    assert_eq!(run_json(path, &["profile", "delete", &id]), json!({"id": profile["id"], "deleted": true}));
     assert!(failure(path, &["profile", "show", &id]).contains("no such profile"));
     // A company must keep a profile that administers it, as its first profile does.
-    let listed = printed(path, &["profile", "list", "--company", &company])["profiles"].clone();
+    let listed = run_json(path, &["profile", "list", "--company", &company])["profiles"].clone();
     assert_eq!(listed[0]["administers"], true);
     let last = failure(path, &["profile", "delete", &listed[0]["id"].to_string()]);
     assert!(last.contains("at least one profile that administers it"), "{last}");
-    assert_eq!(printed(path, &["profile", "list", "--company", &company])["profiles"], listed);
+    assert_eq!(run_json(path, &["profile", "list", "--company", &company])["profiles"], listed);
 }
 
 #[actix_web::test]
-async fn administrators_are_listed_shown_and_deleted_but_the_last() {
+async fn administrators_are_listed_shown_and_deleted_except_the_last() {
     let folder = prepared_folder();
     let path = folder.path();
-    assert_eq!(printed(path, &["company", "create", "Acme"])["name"], "Acme");
-    assert_eq!(printed(path, &["admin", "list"]), json!({"admins": []}));
-    let ana = printed(path, &["admin", "create", "ana@example.com"])["id"].clone();
-    printed(path, &["admin", "create", "ben@example.com"]);
+    assert_eq!(run_json(path, &["company", "create", "Acme"])["name"], "Acme");
+    assert_eq!(run_json(path, &["admin", "list"]), json!({"admins": []}));
+    let ana = run_json(path, &["admin", "create", "ana@example.com"])["id"].clone();
+    run_json(path, &["admin", "create", "ben@example.com"]);
     with_database(path, async |db| {
         for statement in [
             "insert into person_sessions (company_id, person_id, hash, state, expires_at)
@@ -99,15 +101,15 @@ async fn administrators_are_listed_shown_and_deleted_but_the_last() {
         }
     })
     .await;
-    let listed = printed(path, &["admin", "list"])["admins"].clone();
+    let listed = run_json(path, &["admin", "list"])["admins"].clone();
     assert_eq!((&listed[0]["email"], &listed[1]["email"]), (&json!("ana@example.com"), &json!("ben@example.com")));
     assert_eq!((&listed[0]["secondFactor"], &listed[1]["secondFactor"]), (&json!(true), &json!(false)));
     assert!(listed[0]["lastSeenAt"].is_string() && listed[1]["lastSeenAt"].is_null(), "{listed}");
-    assert_eq!(printed(path, &["admin", "show", "ANA@example.com"]), listed[0]);
+    assert_eq!(run_json(path, &["admin", "show", "ANA@example.com"]), listed[0]);
     assert!(failure(path, &["admin", "show", "eva@example.com"]).contains("no such administrator"));
 
     assert!(failure(path, &["admin", "delete", "eva@example.com"]).contains("no such administrator"));
-    assert_eq!(printed(path, &["admin", "delete", "Ana@example.com"]), json!({"id": ana, "deleted": true}));
+    assert_eq!(run_json(path, &["admin", "delete", "Ana@example.com"]), json!({"id": ana, "deleted": true}));
     let rows: (i64, i64) = with_database(path, async |db| {
         let counts = "select (select count(*) from person_sessions), (select count(*) from second_factors)";
         sqlx::query_as(counts).fetch_one(db).await.expect("counts")
@@ -115,7 +117,7 @@ async fn administrators_are_listed_shown_and_deleted_but_the_last() {
     .await;
     assert_eq!(rows, (0, 0));
     assert!(failure(path, &["admin", "delete", "ben@example.com"]).contains("last administrator"));
-    assert_eq!(printed(path, &["admin", "list"])["admins"].as_array().map(Vec::len), Some(1));
+    assert_eq!(run_json(path, &["admin", "list"])["admins"].as_array().map(Vec::len), Some(1));
     let audited: Vec<(String, Option<i16>)> = with_database(path, async |db| {
         let log = "select action, status from audit_log where company_id = 0 and action = 'deleteAdmin' order by id";
         sqlx::query_as(log).fetch_all(db).await.expect("a log")

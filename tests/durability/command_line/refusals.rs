@@ -36,7 +36,7 @@ async fn a_failure_names_what_is_wrong_and_changes_nothing() {
         (&["company", "update", "1"], &[&long_word], "at most 60"),
         (&["company", "update", "1"], &["--stop-words=a,b\nc"], "one line"),
         (&["company", "update", "1"], &["--stop-words=a,\u{a8}"], "blank"),
-        // Control characters, which no input accepts: the panel could not save what it has read.
+        // No input accepts control characters: the panel could not save again what it has read.
         (&["company", "update", "1"], &["--stop-words=a\u{1},b"], "control characters"),
         (&["company", "update", "1"], &["--name=Acme\u{b}"], "control characters"),
         (&["company", "create"], &["A\u{1b}cme"], "control characters"),
@@ -78,7 +78,7 @@ async fn a_failure_names_what_is_wrong_and_changes_nothing() {
 }
 
 #[test]
-fn with_json_a_failure_is_one_object_as_well() {
+fn with_json_a_failure_is_one_json_object() {
     let folder = data_folder();
     for arguments in [
         &["company", "update", "--json"][..],

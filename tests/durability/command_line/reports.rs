@@ -2,7 +2,7 @@
 
 use serde_json::json;
 
-use super::{failure, json as printed};
+use super::{failure, json as run_json};
 use crate::process::{Process, with_database};
 use crate::support::template::prepared_folder;
 use crate::support::{Api, Company, eventually};
@@ -27,7 +27,7 @@ async fn wrong_report_figures_are_rebuilt_beside_a_running_service() {
     assert_eq!(reported().await, expected);
     let unchanged_company =
         json!({"company": company.id, "name": "Acme", "corrected": false, "tickets": 0, "messages": 0, "wrapups": 0});
-    assert_eq!(printed(folder.path(), &["report", "rebuild"]), json!({"companies": [unchanged_company]}));
+    assert_eq!(run_json(folder.path(), &["report", "rebuild"]), json!({"companies": [unchanged_company]}));
 
     with_database(folder.path(), async |db| {
         for statement in ["update report_messages set inbound = inbound + 7, failed = 1", "delete from report_tickets"]
@@ -37,13 +37,13 @@ async fn wrong_report_figures_are_rebuilt_beside_a_running_service() {
     })
     .await;
     assert_ne!(reported().await, expected);
-    let rebuilt = printed(folder.path(), &["report", "rebuild", "--company", &id]);
-    // The rows of each dimension (company, channel, user, type or queue), in quarters of an hour and in days.
+    let rebuilt = run_json(folder.path(), &["report", "rebuild", "--company", &id]);
+    // Rows of four dimensions (company, channel, user, and type or queue), each in quarters of an hour and in days.
     let corrected_company =
         json!({"company": company.id, "name": "Acme", "corrected": true, "tickets": 8, "messages": 8, "wrapups": 0});
     assert_eq!(rebuilt, json!({"companies": [corrected_company]}));
     assert_eq!(reported().await, expected);
-    assert_eq!(printed(folder.path(), &["report", "rebuild"]), json!({"companies": [unchanged_company]}));
+    assert_eq!(run_json(folder.path(), &["report", "rebuild"]), json!({"companies": [unchanged_company]}));
     assert!(failure(folder.path(), &["report", "rebuild", "--company", "999999"]).contains("no such company: 999999"));
     process.terminate();
     assert!(process.wait().success());

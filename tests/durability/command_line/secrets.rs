@@ -11,7 +11,7 @@ use reqwest::Method;
 use serde_json::Value;
 use sqlx::AssertSqlSafe;
 
-use super::{failure, is_seen, json, url};
+use super::{failure, json, url, wait_until_seen};
 use crate::process::{Process, command, data_folder, hotline, run, with_database};
 use crate::support::provider::hooks::{Phone, signature, text};
 use crate::support::template::prepared_folder;
@@ -20,10 +20,10 @@ use crate::support::{Api, Company, Provider, Reply, TestDatabase, eventually};
 /// An access token, an app secret and a verify token, which no other record contains.
 pub const CREDENTIALS: [&str; 3] = ["Hidden-Access-Token-7Qx", "Hidden-App-Secret-8Ry", "Hidden-Verify-Token-9Sz"];
 
-/// The phone channel at its provider.
-const PHONE: &str = "7001";
+/// The provider's id of the phone channel's number.
+const PHONE_ID: &str = "7001";
 
-/// Every value of every column that could hold a text: its table and column, and the value as text.
+/// Every value of every column that could hold text: its table and column, and the value as text.
 async fn text_values(db: &PgPool) -> Vec<(String, String)> {
     let columns: Vec<(String, String)> = sqlx::query_as(
         "select c.table_name::text, c.column_name::text from information_schema.columns c
@@ -37,7 +37,7 @@ async fn text_values(db: &PgPool) -> Vec<(String, String)> {
     assert!(columns.len() > 50, "few columns: {columns:?}");
     let mut found = Vec::new();
     for (table, column) in columns {
-        // Bytes as they are, so that a text in them is seen.
+        // Bytes are read as characters, so that a text in them is found.
         let statement = format!(
             r#"select case when pg_typeof("{column}") = 'bytea'::regtype then encode("{column}"::text::bytea, 'escape')
                 else "{column}"::text end from "{table}" where "{column}" is not null"#
@@ -54,13 +54,13 @@ pub fn place_file(folder: &Path, name: &str, text: &str) -> String {
     path.display().to_string()
 }
 
-/// A channel of each type, made on the command line with credentials from files and from standard input.
-pub fn channels(folder: &Path, company: &str, provider: &str) -> Vec<Value> {
+/// Creates a channel of each type on the command line, with credentials from files and from standard input.
+pub fn create_channels(folder: &Path, company: &str, provider: &str) -> Vec<Value> {
     let [token, secret, verify] = CREDENTIALS;
     let (token, verify) = (place_file(folder, "token", token), place_file(folder, "verify", verify));
-    let mut made = vec![json(folder, &["channel", "create", "Site", "--company", company, "--type", "webchat"])];
+    let mut channels = vec![json(folder, &["channel", "create", "Site", "--company", company, "--type", "webchat"])];
     for (kind, option, id) in [
-        ("whatsapp", "--phone-number-id", PHONE),
+        ("whatsapp", "--phone-number-id", PHONE_ID),
         ("messenger", "--page-id", "7002"),
         ("instagram", "--page-id", "7003"),
     ] {
@@ -74,14 +74,14 @@ pub fn channels(folder: &Path, company: &str, provider: &str) -> Vec<Value> {
         let output = child.wait_with_output().expect("output");
         let stderr = String::from_utf8_lossy(&output.stderr).into_owned();
         assert!(output.status.success() && stderr.is_empty(), "{stderr}");
-        made.push(serde_json::from_slice(&output.stdout).expect("json"));
+        channels.push(serde_json::from_slice(&output.stdout).expect("json"));
     }
-    assert!(made.iter().all(|channel| channel["status"] == "connected"), "{made:?}");
-    made
+    assert!(channels.iter().all(|channel| channel["status"] == "connected"), "{channels:?}");
+    channels
 }
 
 /// Whether the running service accepts the verify token of a channel.
-pub async fn is_verified(api: &Api, channel: &Value) -> bool {
+pub async fn accepts_verify_token(api: &Api, channel: &Value) -> bool {
     let (key, verify) = (channel["publicKey"].as_str().expect("key"), CREDENTIALS[2]);
     let challenge = format!("/hooks/{key}?hub.mode=subscribe&hub.verify_token={verify}&hub.challenge=421");
     Reply::of(api.anonymous(Method::GET, &challenge)).await.status == 200
@@ -91,37 +91,38 @@ pub async fn is_verified(api: &Api, channel: &Value) -> bool {
 pub async fn use_channel(api: &Api, provider: &Provider, channel: &Value, from: &str) {
     let key = channel["publicKey"].as_str().expect("key");
     let [_, secret, _] = CREDENTIALS;
-    assert!(is_verified(api, channel).await, "the verify token is refused");
-    let phone = Phone { id: PHONE.to_owned(), number: "15550783881".to_owned() };
+    assert!(accepts_verify_token(api, channel).await, "the verify token is refused");
+    let phone = Phone { id: PHONE_ID.to_owned(), number: "15550783881".to_owned() };
     let body = phone.message(from, "Maria", text(&format!("wamid.{from}"), "Hello")).to_string();
-    let signed = signature(secret, body.as_bytes());
-    let call = api.anonymous(Method::POST, &format!("/hooks/{key}")).header("x-hub-signature-256", signed).body(body);
+    let signature = signature(secret, body.as_bytes());
+    let call =
+        api.anonymous(Method::POST, &format!("/hooks/{key}")).header("x-hub-signature-256", signature).body(body);
     assert_eq!(Reply::of(call).await.status, 200);
-    let sent = serde_json::json!({"channelId": channel["id"], "number": from, "type": "text", "body": "Hi"});
-    let job = api.post("/messages", sent).await.data(202)["jobId"].clone();
+    let send = serde_json::json!({"channelId": channel["id"], "number": from, "type": "text", "body": "Hi"});
+    let job = api.post("/messages", send).await.data(202)["jobId"].clone();
     let job = format!("/messages/jobs/{}", job.as_str().map_or_else(|| job.to_string(), str::to_owned));
     eventually("the message is sent", || async { api.get(&job).await.body["data"]["status"] == "sent" }).await;
-    assert!(!provider.accepted(PHONE).is_empty(), "sent with another token");
+    assert!(!provider.accepted(PHONE_ID).is_empty(), "sent with another token");
 }
 
 #[actix_web::test]
-async fn no_table_holds_a_credential_and_a_key_is_rotated_under_a_running_service() {
+async fn no_table_holds_a_credential_and_a_key_is_rotated_while_the_service_runs() {
     let folder = prepared_folder();
     let path = folder.path();
     let provider = Provider::start().await;
-    provider.only_token(PHONE, CREDENTIALS[0]);
+    provider.only_token(PHONE_ID, CREDENTIALS[0]);
     let company = json(path, &["company", "create", "Acme"])["id"].to_string();
-    let mut made = channels(path, &company, &provider.url);
+    let mut channels = create_channels(path, &company, &provider.url);
     let mode = |name: &str| std::fs::metadata(path.join(name)).expect(name).permissions().mode() & 0o7777;
     assert_eq!(mode("secrets.key"), 0o600);
     let process = Process::serve(path);
-    // On the running service as well: commands use the same key.
-    made.extend(channels(path, &company, &provider.url));
+    // Commands use the same key while the service runs.
+    channels.extend(create_channels(path, &company, &provider.url));
     let key = json(path, &["token", "create", "crm", "--company", &company, "--all"])["key"].clone();
     let key = key.as_str().expect("key");
     let api = Api::new(process.address, key);
-    is_seen("the last channel is seen", || async { api.get("/channels").await.status == 200 }).await;
-    use_channel(&api, &provider, &made[5], "5511987654321").await;
+    wait_until_seen("the last channel is seen", || async { api.get("/channels").await.status == 200 }).await;
+    use_channel(&api, &provider, &channels[5], "5511987654321").await;
 
     let first = json(path, &["secret", "list"])["keys"].as_array().expect("keys").clone();
     assert_eq!(first.len(), 1, "{first:?}");
@@ -139,9 +140,9 @@ async fn no_table_holds_a_credential_and_a_key_is_rotated_under_a_running_servic
     assert_eq!(rotated["reencrypted"], 20);
     assert_eq!(mode("secrets.key"), 0o600);
     // The running service continues without a break, and a new channel is sealed with the new key.
-    use_channel(&api, &provider, &made[5], "5511987654322").await;
-    let late = channels(path, &company, &provider.url);
-    is_seen("the new channel is seen", || async {
+    use_channel(&api, &provider, &channels[5], "5511987654322").await;
+    let late = create_channels(path, &company, &provider.url);
+    wait_until_seen("the new channel is seen", || async {
         api.get(&format!("/channels/{}", late[1]["id"])).await.status == 200
     })
     .await;
@@ -156,7 +157,7 @@ async fn no_table_holds_a_credential_and_a_key_is_rotated_under_a_running_servic
     json(path, &["secret", "delete", &old]);
     assert_eq!(json(path, &["secret", "list"])["keys"].as_array().map(Vec::len), Some(1));
     assert_eq!(json(path, &["secret", "reencrypt"])["reencrypted"], 29);
-    use_channel(&api, &provider, &made[5], "5511987654323").await;
+    use_channel(&api, &provider, &channels[5], "5511987654323").await;
 
     let values = with_database(path, text_values).await;
     assert!(
@@ -175,7 +176,7 @@ async fn no_table_holds_a_credential_and_a_key_is_rotated_under_a_running_servic
     // Without the key nothing can be sealed, and the command says so. `lost_keys` tests the service.
     let (file, aside) = (path.join("secrets.key"), path.join("aside.key"));
     std::fs::rename(&file, &aside).expect("moved");
-    let update = ["channel", "update", &made[1]["id"].to_string(), "--name", "Phone"].map(str::to_owned);
+    let update = ["channel", "update", &channels[1]["id"].to_string(), "--name", "Phone"].map(str::to_owned);
     let update: Vec<&str> = update.iter().map(String::as_str).collect();
     let stderr = failure(path, &update);
     assert!(stderr.contains(&new) && stderr.contains("secrets.key") && stderr.contains("--key-file"), "{stderr}");
@@ -189,12 +190,13 @@ async fn no_table_holds_a_credential_and_a_key_is_rotated_under_a_running_servic
     assert!(stderr.contains(&new) && stderr.contains("other.key") && stderr.contains("it contains"), "{stderr}");
     // Nor is a key file that others may read.
     std::fs::set_permissions(&aside, std::fs::Permissions::from_mode(0o644)).expect("mode");
-    let named = aside.display().to_string();
-    let stderr = Process::try_serve(path, &["--key-file", &named]).err().expect("no start");
+    let key_file = aside.display().to_string();
+    let stderr = Process::try_serve(path, &["--key-file", &key_file]).err().expect("no start");
     assert!(stderr.contains("0644") && stderr.contains("chmod"), "{stderr}");
     std::fs::set_permissions(&aside, std::fs::Permissions::from_mode(0o600)).expect("mode");
-    let mut process = Process::try_serve(path, &["--key-file", &named]).unwrap_or_else(|log| panic!("no start: {log}"));
-    use_channel(&Api::new(process.address, key), &provider, &made[5], "5511987654324").await;
+    let mut process = Process::try_serve(path, &["--key-file", &key_file])
+        .unwrap_or_else(|log| panic!("hotline does not start: {log}"));
+    use_channel(&Api::new(process.address, key), &provider, &channels[5], "5511987654324").await;
     process.terminate();
     assert!(process.wait().success());
 }
@@ -238,8 +240,8 @@ async fn a_command_on_another_machine_creates_no_key() {
     let database = TestDatabase::migrated().await;
     let company = Company::create(&database.db, "Acme").await.id.to_string();
     let url = url(&database);
-    let here = data_folder();
-    let path = here.path();
+    let folder = data_folder();
+    let path = folder.path();
     let nowhere = path.join("nowhere").display().to_string();
     let token = place_file(path, "token", CREDENTIALS[0]);
     let create = |more: &[&str]| {
@@ -249,16 +251,19 @@ async fn a_command_on_another_machine_creates_no_key() {
         let output = command.stdin(Stdio::null()).output().expect("hotline runs");
         (output.status.success(), String::from_utf8_lossy(&output.stderr).into_owned())
     };
-    // Without a data folder there is no key, as on another machine than the service's.
-    let (is_done, stderr) = create(&["--data-dir", &nowhere]);
-    assert!(!is_done && stderr.contains("--key-file") && stderr.contains("another machine"), "{stderr}");
+    // Without a data folder there is no key, as on a machine other than the service's.
+    let (has_succeeded, stderr) = create(&["--data-dir", &nowhere]);
+    assert!(!has_succeeded && stderr.contains("--key-file") && stderr.contains("another machine"), "{stderr}");
     assert!(!Path::new(&nowhere).exists());
     let file = path.join("service.key").display().to_string();
-    let (is_done, stderr) = create(&["--data-dir", &nowhere, "--key-file", &file]);
-    assert!(is_done && Path::new(&file).exists(), "{stderr}");
+    let (has_succeeded, stderr) = create(&["--data-dir", &nowhere, "--key-file", &file]);
+    assert!(has_succeeded && Path::new(&file).exists(), "{stderr}");
     // From now on every command needs that key.
-    let (is_done, stderr) = create(&["--data-dir", &path.display().to_string()]);
-    assert!(!is_done && stderr.contains("encrypted with the key") && !path.join("secrets.key").exists(), "{stderr}");
+    let (has_succeeded, stderr) = create(&["--data-dir", &path.display().to_string()]);
+    assert!(
+        !has_succeeded && stderr.contains("encrypted with the key") && !path.join("secrets.key").exists(),
+        "{stderr}"
+    );
     database.drop().await;
 }
 
@@ -287,7 +292,7 @@ async fn a_credential_is_read_from_a_file_or_standard_input_and_never_printed() 
         let stderr = failure(path, &[&create[..], options].concat());
         assert!(stderr.contains(reason) && !stderr.contains("Hidden"), "{options:?}: {stderr}");
     }
-    // As an argument a credential is taken, with a warning.
+    // A credential given as an argument is accepted, with a warning.
     let output = run(path, &[&create[..], &["--access-token", CREDENTIALS[0]]].concat());
     let warned = String::from_utf8_lossy(&output.stderr);
     assert!(

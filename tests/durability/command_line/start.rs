@@ -1,4 +1,4 @@
-//! What a start refuses: one line names the cause, before a file is created or PostgreSQL is started.
+//! Starts that are refused: one line names the cause, before a file is created or PostgreSQL is started.
 
 use std::collections::BTreeSet;
 use std::io::{Read, Write};
@@ -15,7 +15,7 @@ use crate::process::{Process, command, data_folder, hotline, run};
 use crate::support::template::prepared_folder;
 use crate::support::{PATIENCE, TestDatabase, free_address, patience};
 
-/// What every start logs, and in addition a start by root.
+/// The line that every start logs, and the one that a start by root adds.
 const LOGGED: [&str; 2] = ["serve: starting version=", "root: the service runs as root"];
 
 /// Runs a command that must fail, and returns its message, which must be one line.
@@ -72,7 +72,7 @@ async fn an_option_that_cannot_work_is_named_before_anything_starts() {
     }
     let stderr = failure(folder.path(), &["serve", "--listen", "8080"]);
     assert!(stderr.contains("--listen") && stderr.contains(":8080"), "{stderr}");
-    // There is no date so long ago, from which the sweep of sessions would count.
+    // The sweep of sessions subtracts this from the current date, so it is limited.
     for option in ["--session-idle-after", "--idle-after"] {
         let stderr = failure(folder.path(), &["serve", option, "36501d"]);
         assert!(stderr.contains(option) && stderr.contains("must be from 0 to 36500d"), "{stderr}");
@@ -99,7 +99,7 @@ async fn a_password_in_a_mistyped_url_is_not_printed() {
         }
         check_empty(folder.path());
     }
-    // Without the name of the option, it is taken for a command.
+    // Without the name of its option, the URL is taken for a command.
     let stderr = failure(folder.path(), &["postgres://hotline:hidden@db", "check"]);
     assert!(!stderr.contains("hidden"), "{stderr}");
     let mut serve = command(folder.path(), &["serve"]);
@@ -111,24 +111,24 @@ async fn a_password_in_a_mistyped_url_is_not_printed() {
 #[actix_web::test]
 async fn an_error_about_an_unavailable_database_names_its_address_and_the_reason() {
     let folder = data_folder();
-    let no_listener = free_address();
-    let database = format!("postgres://hotline:hidden@{no_listener}/desk");
+    let unused_address = free_address();
+    let database = format!("postgres://hotline:hidden@{unused_address}/desk");
     let serve = ["serve", "--listen", "127.0.0.1:0", "--start-wait", "0"];
     for arguments in [&serve[..], &["company", "list"], &["company", "create", "Acme"]] {
         let began = Instant::now();
         let stderr = failure_line(command(folder.path(), &[arguments, &["--database-url", &database]].concat()));
-        for word in [&no_listener.to_string(), "database desk", "user hotline", "refused"] {
+        for word in [&unused_address.to_string(), "database desk", "user hotline", "refused"] {
             assert!(stderr.contains(word), "{arguments:?}: {word} is missing in {stderr}");
         }
         assert!(!stderr.contains("hidden"), "{stderr}");
         assert!(began.elapsed() < patience(PATIENCE), "a refused connection took {:?}", began.elapsed());
     }
     // A server that runs but has no such database.
-    let there = TestDatabase::create().await;
-    let missing = url(&there).replace("postgres:///test_", "postgres:///nothing_");
+    let test_database = TestDatabase::create().await;
+    let missing = url(&test_database).replace("postgres:///test_", "postgres:///nothing_");
     let stderr = failure_line(command(folder.path(), &["company", "list", "--database-url", &missing]));
     assert!(stderr.contains("does not exist") && stderr.contains(".s.PGSQL."), "{stderr}");
-    there.drop().await;
+    test_database.drop().await;
 }
 
 #[actix_web::test]
@@ -139,9 +139,9 @@ async fn the_password_of_the_database_may_be_in_a_pgpass_file() {
     // A server that requests the password in clear text (AuthenticationCleartextPassword), and then disconnects.
     let password_server = std::thread::spawn(move || {
         let (stream, _) = server.accept().expect("a connection");
-        // A message after its `head`, whose last four bytes are its length.
-        let message = |head: usize| {
-            let mut head = vec![0; head];
+        // The body of a message, after a head whose last four bytes are the length.
+        let message = |head_bytes: usize| {
+            let mut head = vec![0; head_bytes];
             (&stream).read_exact(&mut head).expect("a message");
             let length = u32::from_be_bytes(head[head.len() - 4..].try_into().expect("a length"));
             let mut body = vec![0; length as usize - 4];
@@ -150,7 +150,7 @@ async fn the_password_of_the_database_may_be_in_a_pgpass_file() {
         };
         // The startup message has no type byte.
         message(4);
-        (&stream).write_all(&[b'R', 0, 0, 0, 8, 0, 0, 0, 3]).expect("the question");
+        (&stream).write_all(&[b'R', 0, 0, 0, 8, 0, 0, 0, 3]).expect("the request for the password");
         String::from_utf8(message(5)).expect("text").trim_end_matches('\0').to_owned()
     });
     let file = folder.path().join("pgpass");
@@ -165,7 +165,7 @@ async fn the_password_of_the_database_may_be_in_a_pgpass_file() {
 }
 
 #[actix_web::test]
-async fn addresses_are_taken_as_people_write_them() {
+async fn a_listen_address_may_have_no_host_or_a_name() {
     let folder = data_folder();
     let database = TestDatabase::migrated().await;
     let url = url(&database);
@@ -216,9 +216,9 @@ async fn an_unknown_variable_is_reported_with_the_nearest_known_one() {
 }
 
 #[actix_web::test]
-async fn a_mistyped_data_folder_is_refused_and_not_made() {
+async fn a_mistyped_data_folder_is_refused_and_not_created() {
     let folder = data_folder();
-    let typed = folder.path().join("hotline-dta");
+    let mistyped = folder.path().join("hotline-dta");
     let mut tried = BTreeSet::new();
     for arguments in [
         &["company", "list"][..],
@@ -267,9 +267,9 @@ async fn a_mistyped_data_folder_is_refused_and_not_made() {
         &["admin", "delete", "ana@example.com"],
         &["admin", "reset-password", "ana@example.com"],
     ] {
-        let stderr = failure_line(command(&typed, arguments));
+        let stderr = failure_line(command(&mistyped, arguments));
         assert!(stderr.contains("hotline-dta") && stderr.contains("--data-dir"), "{arguments:?}: {stderr}");
-        assert!(!typed.exists(), "{arguments:?} made the folder");
+        assert!(!mistyped.exists(), "{arguments:?} made the folder");
         tried.insert(format!("{} {}", arguments[0], arguments[1]));
     }
     // Every verb was tried, except those that may create the folder and those that do not read it.
@@ -303,7 +303,7 @@ async fn a_folder_whose_database_is_elsewhere_gets_no_private_one() {
 }
 
 #[actix_web::test]
-async fn a_token_without_a_scope_is_offered_a_small_one_first() {
+async fn creating_a_token_without_a_scope_suggests_permissions_before_all() {
     let folder = data_folder();
     let stderr = failure(folder.path(), &["token", "create", "x", "--company", "1"]);
     let (small, all) = (stderr.find("--permission").expect("offered"), stderr.find("--all").expect("offered"));
@@ -312,7 +312,7 @@ async fn a_token_without_a_scope_is_offered_a_small_one_first() {
 }
 
 #[actix_web::test]
-async fn a_newer_schema_is_served_if_it_allows_this_release_and_else_refused() {
+async fn a_newer_schema_is_served_if_it_allows_this_release_and_refused_otherwise() {
     let folder = data_folder();
     let database = TestDatabase::migrated().await;
     let url = url(&database);
@@ -410,13 +410,13 @@ async fn a_configuration_file_that_others_may_write_is_refused_unless_it_is_name
 }
 
 #[actix_web::test]
-#[ignore = "takes root, to make a file another user's"]
+#[ignore = "needs root, to give a file to another user"]
 async fn a_configuration_file_of_another_user_is_refused_as_root() {
     let configured = Configured::new().await;
     let file = configured.file();
     std::os::unix::fs::chown(&file, Some(12_345), None).expect("another owner");
     configured.check_refused("belongs to user 12345");
-    // Another user's link to a file of root's.
+    // A link that belongs to another user, to a file of root.
     std::os::unix::fs::chown(&file, Some(0), None).expect("our own");
     let ours = configured.folder.path().join("ours.toml");
     std::fs::rename(&file, &ours).expect("moved");

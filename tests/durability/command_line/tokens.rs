@@ -1,6 +1,6 @@
 //! `hotline token`.
 
-use super::{failure, is_seen, json};
+use super::{failure, json, wait_until_seen};
 use crate::process::{Process, run, with_database};
 use crate::support::Api;
 use crate::support::template::prepared_folder;
@@ -35,13 +35,13 @@ async fn tokens_are_rotated_and_revoked_on_a_stopped_service_and_on_a_running_on
     api.get("/tickets").await.error(403, "ERR_API_FORBIDDEN_SCOPE");
     api.with_key(&first).get("/channels").await.error(401, "ERR_API_UNAUTHORIZED");
     let third = json(path, &["token", "rotate", &id])["key"].as_str().expect("key").to_owned();
-    is_seen("the old key is refused", || async { api.get("/channels").await.status == 401 }).await;
+    wait_until_seen("the old key is refused", || async { api.get("/channels").await.status == 401 }).await;
     let api = api.with_key(&third);
     api.get("/channels").await.data(200);
 
     let revoked = json(path, &["token", "revoke", &id]);
     assert_eq!((&revoked["id"], &revoked["status"]), (&made["id"], &"revoked".into()));
-    is_seen("the token is revoked", || async { api.get("/channels").await.status == 401 }).await;
+    wait_until_seen("the token is revoked", || async { api.get("/channels").await.status == 401 }).await;
     assert_eq!(
         json(path, &["token", "revoke", &id])["revokedAt"],
         revoked["revokedAt"],

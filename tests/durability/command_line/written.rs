@@ -14,7 +14,7 @@ use crate::support::template::{prepare, prepared_folder};
 /// Commands that are parsed but not run here, and why.
 const NOT_RUN: &[(&str, &str)] = &[
     ("hotline serve", "runs until it is stopped: every test of this folder runs it, on a port that is free"),
-    ("hotline demo", "runs until it is stopped: `the_first_conversation_of_the_readme_goes_as_written` runs it"),
+    ("hotline demo", "runs until it is stopped: `the_first_conversation_of_the_readme_works_as_written` runs it"),
     ("hotline health", "fails where nobody serves: `lifecycle/starting.rs` runs it"),
     ("hotline cluster check", "fails where nobody serves: `cluster.rs` runs it"),
     ("hotline cluster drain", "needs processes that serve"),
@@ -23,7 +23,7 @@ const NOT_RUN: &[(&str, &str)] = &[
     ("hotline secret delete", "needs the id of a key: `secrets.rs` runs it"),
 ];
 
-/// The beginnings of shell blocks that tests of their own run.
+/// The beginnings of shell blocks that have tests of their own.
 const BLOCKS: [&str; 3] = ["key=…", "psql -h", "export HOTLINE_URL"];
 
 /// Placeholders, and a value for each.
@@ -134,7 +134,7 @@ fn fill_placeholders(text: &str) -> Vec<String> {
         let (choice, after) = rest.split_once(')').expect("a choice ends");
         text = format!("{before} {} {after}", choice.split('|').next().unwrap_or_default());
     }
-    // `[--all | --permission …]`: the first alternative.
+    // `[--all | --permission …] [--sees-all-cards]`: the first alternative, and what follows the choice.
     let mut words: Vec<String> = Vec::new();
     let mut skips_alternative = false;
     for word in text.split_whitespace() {
@@ -169,7 +169,7 @@ fn run_in(folder: &Path, mut command: Command, input: &str) -> Output {
 }
 
 /// A folder with an installation in `hotline-data`, with a company, a queue, a token, a channel and a webhook, each
-/// with the id 1; and its PostgreSQL, which runs as beside a service: no command has to start it.
+/// with the id 1; and its PostgreSQL, which already runs, so that no command has to start it.
 async fn installation() -> (tempfile::TempDir, Cluster) {
     let folder = data_folder();
     let data = folder.path().join("hotline-data");
@@ -204,7 +204,7 @@ async fn every_command_in_the_documents_is_accepted_and_run_where_it_can_be() {
         .filter_map(|line| line.split_once(':'))
         .map(|(target, _)| target)
         .collect();
-    let (mut wrong, mut run, mut not_run) = (Vec::new(), 0, BTreeSet::new());
+    let (mut wrong, mut run_count, mut not_run) = (Vec::new(), 0, BTreeSet::new());
     let all = commands();
     for DocumentedCommand { file, text } in &all {
         let words = fill_placeholders(text);
@@ -234,7 +234,7 @@ async fn every_command_in_the_documents_is_accepted_and_run_where_it_can_be() {
                 if !output.status.success() && !stderr.contains("already") {
                     report(&stderr);
                 }
-                run += 1;
+                run_count += 1;
             }
             ["make", target, ..] => {
                 if !targets.contains(target) {
@@ -266,7 +266,7 @@ async fn every_command_in_the_documents_is_accepted_and_run_where_it_can_be() {
                 }
             }
             ["openssl", "rand", "-hex", "32"] => {
-                // As a key file takes it.
+                // What a key file has to contain.
                 let output = run_in(folder.path(), Command::new("sh"), text);
                 let line = String::from_utf8_lossy(&output.stdout);
                 if line.trim().len() != 64 || !line.trim().bytes().all(|digit| digit.is_ascii_hexdigit()) {
@@ -277,7 +277,7 @@ async fn every_command_in_the_documents_is_accepted_and_run_where_it_can_be() {
         }
     }
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
-    assert!(run >= 15 && all.len() >= 50, "few commands are found: {run} run of {}", all.len());
+    assert!(run_count >= 15 && all.len() >= 50, "few commands are found: {run_count} run of {}", all.len());
     let known: BTreeSet<&str> = NOT_RUN.iter().map(|(command, _)| *command).collect();
     assert_eq!(not_run, known, "a command of NOT_RUN is in no document");
     cluster.stop().await.expect("the private PostgreSQL stops");
@@ -296,7 +296,7 @@ async fn every_example_of_the_help_works() {
     assert!(found.len() >= 7, "few examples are found: {found:?}");
     let mut emails = BTreeSet::new();
     for (index, example) in found.iter().enumerate() {
-        // Two examples make an administrator with one address.
+        // Two examples create an administrator with the same address.
         let line = match example.starts_with("hotline admin create ana@") && !emails.insert("ana") {
             true => example.replace("ana@", &format!("ana{index}@")),
             false => example.clone(),
@@ -309,7 +309,7 @@ async fn every_example_of_the_help_works() {
         assert!(output.status.success(), "{example}: {stderr}");
     }
     cluster.stop().await.expect("the private PostgreSQL stops");
-    // The keys of the file that the help shows.
+    // The keys of the configuration file that the help shows.
     let help = hotline::cli::command().get_after_help().map(ToString::to_string).expect("help");
     let keys: Vec<&str> =
         help.lines().filter_map(|line| line.strip_prefix("  ")?.split_once(" = ")).map(|(key, _)| key).collect();
@@ -324,7 +324,7 @@ async fn every_example_of_the_help_works() {
 }
 
 #[actix_web::test]
-async fn the_first_conversation_of_the_readme_goes_as_written() {
+async fn the_first_conversation_of_the_readme_works_as_written() {
     let folder = prepared_folder();
     let (mut process, printed) = Process::demo(folder.path());
     let after = |begin: &str| {
@@ -386,7 +386,7 @@ async fn the_local_disk_holds_what_the_documents_list_and_nothing_else() {
 }
 
 #[actix_web::test]
-async fn the_statements_of_the_documents_are_answered_by_the_database_of_a_running_service() {
+async fn the_sql_of_the_documents_runs_on_the_database_of_a_running_service() {
     let folder = data_folder();
     let data = folder.path().join("hotline-data");
     prepare(&data);

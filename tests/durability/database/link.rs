@@ -98,7 +98,7 @@ impl Link {
 
     /// Forgets every open connection once Hotline has sent this part of a statement.
     pub fn forget_once_sent(&self, statement: &'static str) {
-        self.state.trigger.set(statement).expect("the first such statement");
+        self.state.trigger.set(statement).expect("no statement was set before");
     }
 
     /// Whether any connection was forgotten.

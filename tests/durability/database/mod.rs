@@ -1,5 +1,5 @@
-//! The database as operators have it: behind a network that forgets connections, with TLS, in a schema of its own, behind a
-//! pooler, with settings of others.
+//! The database as operators run it: behind a network that forgets connections, with TLS, in a schema of its own,
+//! behind a pooler, with settings that others have made.
 
 mod link;
 mod refused;

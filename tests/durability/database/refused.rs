@@ -13,7 +13,7 @@ use crate::support::{Api, Company, eventually};
 /// How often all sessions are ended.
 const SESSION_ENDS: usize = 5;
 
-/// A service on a database of its own role, and a conversation that is held in memory.
+/// A service whose database belongs to a role of its own, and whose only conversation is in memory.
 struct RefusedService {
     owned: OwnedDatabase,
     process: Process,
@@ -25,11 +25,12 @@ struct RefusedService {
 }
 
 impl RefusedService {
-    async fn begin() -> Self {
+    async fn start() -> Self {
         let (owned, folder) = (OwnedDatabase::create("UTF8").await, data_folder());
         let mut serve = serving(folder.path());
         serve.args(["--database-url", &owned.url(), "--rate-per-minute", "0"]);
-        let process = Process::start(folder.path(), &mut serve).unwrap_or_else(|log| panic!("no start: {log}"));
+        let process =
+            Process::start(folder.path(), &mut serve).unwrap_or_else(|log| panic!("hotline does not start: {log}"));
         let db = crate::support::database::pool(owned.options());
         let company = Company::create(&db, "Acme").await;
         db.close().await;
@@ -49,8 +50,8 @@ impl RefusedService {
         self.accepted.insert(body);
     }
 
-    /// Waits until a line was logged this many times in all; the last one.
-    async fn has_logged(&self, message: &str, times: usize) -> Value {
+    /// Waits until a line was logged this many times in all; returns the last one.
+    async fn wait_for_log(&self, message: &str, times: usize) -> Value {
         eventually(message, || async { lines(&self.process, message).len() == times }).await;
         lines(&self.process, message).pop().expect("a line")
     }
@@ -59,8 +60,8 @@ impl RefusedService {
     /// read-only.
     async fn execute(&self, statement: &str) {
         match statement.starts_with("alter database") {
-            true => self.owned.as_admin(statement).await,
-            false => self.owned.inside(statement).await,
+            true => self.owned.execute_outside(statement).await,
+            false => self.owned.execute_inside(statement).await,
         }
     }
 
@@ -68,11 +69,11 @@ impl RefusedService {
     async fn end_sessions(&self) {
         let role = &self.owned.role;
         let end = format!("select pg_terminate_backend(pid) from pg_stat_activity where usename = '{role}'");
-        self.owned.as_admin(&end).await;
+        self.owned.execute_outside(&end).await;
     }
 
     /// Fails unless every accepted message is in the tables, once. Then stops the service.
-    async fn end(mut self) {
+    async fn check_and_stop(mut self) {
         let is_served = async || self.api.try_get("/messages").await.is_some_and(|reply| reply.status == 200);
         eventually("lists are served", is_served).await;
         let stored = self.api.all("/messages").await;
@@ -87,24 +88,24 @@ impl RefusedService {
 
 #[actix_web::test]
 async fn conversations_continue_while_every_login_is_refused() {
-    let mut service = RefusedService::begin().await;
+    let mut service = RefusedService::start().await;
     let role = service.owned.role.clone();
-    service.owned.as_admin(&format!("alter role {role} nologin")).await;
+    service.owned.execute_outside(&format!("alter role {role} nologin")).await;
     service.end_sessions().await;
-    let logged = service.has_logged("database does not respond", 1).await;
+    let logged = service.wait_for_log("database does not respond", 1).await;
     assert!(logged["reason"].as_str().is_some_and(|reason| reason.contains("not permitted to log in")), "{logged}");
     for _ in 0..5 {
         service.send().await;
     }
-    service.owned.as_admin(&format!("alter role {role} login")).await;
-    service.has_logged("database responds again", 1).await;
+    service.owned.execute_outside(&format!("alter role {role} login")).await;
+    service.wait_for_log("database responds again", 1).await;
     service.send().await;
-    service.end().await;
+    service.check_and_stop().await;
 }
 
 #[actix_web::test]
 async fn changes_that_a_database_refuses_are_kept_and_written_afterwards() {
-    let mut service = RefusedService::begin().await;
+    let mut service = RefusedService::start().await;
     let (name, role) = (service.owned.name.clone(), service.owned.role.clone());
     let read_only = format!("alter database {name} set default_transaction_read_only = on");
     let writable = format!("alter database {name} reset default_transaction_read_only");
@@ -120,24 +121,24 @@ async fn changes_that_a_database_refuses_are_kept_and_written_afterwards() {
         for _ in 0..5 {
             service.send().await;
         }
-        let logged = service.has_logged("database accepts no changes; they are retried", number + 1).await;
+        let logged = service.wait_for_log("database accepts no changes; they are retried", number + 1).await;
         assert!(logged["reason"].as_str().is_some_and(|text| text.contains(reason)), "{logged}");
         service.execute(&accept).await;
         service.end_sessions().await;
-        service.has_logged("database accepts changes again", number + 1).await;
+        service.wait_for_log("database accepts changes again", number + 1).await;
     }
     service.send().await;
-    service.end().await;
+    service.check_and_stop().await;
 }
 
 #[actix_web::test]
 async fn sessions_that_are_ended_again_and_again_cost_nothing() {
-    let mut service = RefusedService::begin().await;
+    let mut service = RefusedService::start().await;
     for _ in 0..SESSION_ENDS {
         service.end_sessions().await;
         service.send().await;
         let is_served = async || service.api.try_get("/messages").await.is_some_and(|reply| reply.status == 200);
         eventually("lists are served over new sessions", is_served).await;
     }
-    service.end().await;
+    service.check_and_stop().await;
 }

@@ -1,4 +1,4 @@
-//! What a start reports about a database that it cannot use, and that it does not depend on settings of others.
+//! A start reports what is wrong with a database that it cannot use, and does not depend on settings that others made.
 
 use futures_util::future::join_all;
 use hotline::exit_code::Exit;
@@ -10,7 +10,7 @@ use super::link::Link;
 use crate::process::{Process, command, data_folder, serving};
 use crate::support::{Api, Company, TestDatabase, database, eventually};
 
-/// A database whose owner is a role of its own, which is no administrator.
+/// A database whose owner is a role of its own, which is not an administrator.
 pub struct OwnedDatabase {
     database: TestDatabase,
     pub name: String,
@@ -22,17 +22,17 @@ impl OwnedDatabase {
         let database = TestDatabase::create().await;
         let name = hotline_persistence::key::new_key("owned_").to_lowercase();
         let owned = Self { role: format!("{name}_owner"), name, database };
-        owned.as_admin(&format!("create role {} login", owned.role)).await;
+        owned.execute_outside(&format!("create role {} login", owned.role)).await;
         let create = format!(
             "create database {} owner {} encoding '{encoding}' lc_collate 'C' lc_ctype 'C' template template0",
             owned.name, owned.role
         );
-        owned.as_admin(&create).await;
+        owned.execute_outside(&create).await;
         owned
     }
 
     /// Runs a statement as an administrator, outside of the owned database.
-    pub async fn as_admin(&self, statement: &str) {
+    pub async fn execute_outside(&self, statement: &str) {
         sqlx::query(AssertSqlSafe(statement)).execute(&self.database.db).await.expect(statement);
     }
 
@@ -42,7 +42,7 @@ impl OwnedDatabase {
     }
 
     /// Runs a statement as an administrator, in the owned database.
-    pub async fn inside(&self, statement: &str) {
+    pub async fn execute_inside(&self, statement: &str) {
         let mut connection = self.options().connect().await.expect("the owned database");
         sqlx::query(AssertSqlSafe(statement)).execute(&mut connection).await.expect(statement);
         connection.close().await.expect("a close");
@@ -54,8 +54,8 @@ impl OwnedDatabase {
     }
 
     pub async fn drop(self) {
-        self.as_admin(&format!("drop database {} with (force)", self.name)).await;
-        self.as_admin(&format!("drop role {}", self.role)).await;
+        self.execute_outside(&format!("drop database {} with (force)", self.name)).await;
+        self.execute_outside(&format!("drop role {}", self.role)).await;
         self.database.drop().await;
     }
 }
@@ -74,12 +74,12 @@ fn refusal(url: &str) -> String {
 async fn everything_that_is_wrong_with_a_database_is_reported_at_once_with_what_corrects_it() {
     let owned = OwnedDatabase::create("LATIN1").await;
     let (name, role) = (&owned.name, &owned.role);
-    owned.as_admin(&format!("alter role {role} connection limit 5")).await;
-    owned.as_admin(&format!("alter database {name} connection limit 6")).await;
-    owned.as_admin(&format!("alter database {name} owner to {}", owned.database.options.get_username())).await;
-    owned.inside("revoke create on schema public from public").await;
-    owned.inside("create schema closed").await;
-    owned.inside("create extension pg_trgm schema closed").await;
+    owned.execute_outside(&format!("alter role {role} connection limit 5")).await;
+    owned.execute_outside(&format!("alter database {name} connection limit 6")).await;
+    owned.execute_outside(&format!("alter database {name} owner to {}", owned.database.options.get_username())).await;
+    owned.execute_inside("revoke create on schema public from public").await;
+    owned.execute_inside("create schema closed").await;
+    owned.execute_inside("create extension pg_trgm schema closed").await;
     let stderr = refusal(&owned.url());
     for words in [
         "encoding of database",
@@ -102,13 +102,13 @@ async fn everything_that_is_wrong_with_a_database_is_reported_at_once_with_what_
 }
 
 #[actix_web::test]
-async fn a_database_that_takes_no_writes_and_a_path_without_a_schema_are_refused() {
+async fn a_read_only_database_and_a_search_path_without_a_schema_are_refused() {
     let owned = OwnedDatabase::create("UTF8").await;
     let name = &owned.name;
-    owned.as_admin(&format!("alter database {name} set default_transaction_read_only = on")).await;
+    owned.execute_outside(&format!("alter database {name} set default_transaction_read_only = on")).await;
     let stderr = refusal(&owned.url());
     assert!(stderr.contains("read-only") && stderr.contains("reset default_transaction_read_only"), "{stderr}");
-    owned.as_admin(&format!("alter database {name} reset default_transaction_read_only")).await;
+    owned.execute_outside(&format!("alter database {name} reset default_transaction_read_only")).await;
     let stderr = refusal(&format!("{}&options=-csearch_path%3Dmissing", owned.url()));
     assert!(stderr.contains("create schema missing authorization"), "{stderr}");
     owned.drop().await;
@@ -118,7 +118,7 @@ async fn a_database_that_takes_no_writes_and_a_path_without_a_schema_are_refused
 async fn a_start_waits_until_its_database_accepts_changes_as_after_a_failover() {
     let (owned, folder) = (OwnedDatabase::create("UTF8").await, data_folder());
     let name = &owned.name;
-    owned.as_admin(&format!("alter database {name} set default_transaction_read_only = on")).await;
+    owned.execute_outside(&format!("alter database {name} set default_transaction_read_only = on")).await;
     let mut serve = serving(folder.path());
     // Longer than the first attempt takes: without time left after it, a start does not wait.
     let output = serve.args(["--database-url", &owned.url(), "--start-wait", "5s"]).output().expect("hotline runs");
@@ -131,7 +131,7 @@ async fn a_start_waits_until_its_database_accepts_changes_as_after_a_failover() 
     let log = folder.path().join("service.log");
     let read = || std::fs::read_to_string(&log).unwrap_or_default();
     eventually("the start waits", || async { read().contains("waiting for the database") }).await;
-    owned.as_admin(&format!("alter database {name} reset default_transaction_read_only")).await;
+    owned.execute_outside(&format!("alter database {name} reset default_transaction_read_only")).await;
     let started =
         actix_web::rt::task::spawn_blocking(move || starting.join()).await.expect("joined").expect("a thread");
     started.unwrap_or_else(|log| panic!("not served: {log}")).kill();
@@ -160,12 +160,13 @@ async fn what_others_set_for_the_role_changes_nothing() {
         "standard_conforming_strings = off",
         "gin_fuzzy_search_limit = 1",
     ] {
-        owned.as_admin(&format!("alter role {} set {setting}", owned.role)).await;
+        owned.execute_outside(&format!("alter role {} set {setting}", owned.role)).await;
     }
     let folder = data_folder();
     let mut serve = serving(folder.path());
     serve.args(["--database-url", &owned.url()]);
-    let process = Process::start(folder.path(), &mut serve).unwrap_or_else(|log| panic!("no start: {log}"));
+    let process =
+        Process::start(folder.path(), &mut serve).unwrap_or_else(|log| panic!("hotline does not start: {log}"));
     let db = crate::support::database::pool(owned.database.options.clone().database(&owned.name));
     let company = Company::create(&db, "Acme").await;
     let api = Api::new(process.address, &company.key);
@@ -207,17 +208,17 @@ async fn several_hosts_and_unknown_parameters_are_refused_without_a_password() {
 }
 
 #[actix_web::test]
-async fn messages_have_no_lines_of_postgresqls_source() {
+async fn errors_of_postgresql_are_reported_without_their_source_lines() {
     let owned = OwnedDatabase::create("UTF8").await;
     // What an earlier program left behind.
-    owned.inside("create table companies (id int)").await;
+    owned.execute_inside("create table companies (id int)").await;
     let stderr = refusal(&owned.url());
     assert!(stderr.contains("companies") && !stderr.contains("at line"), "{stderr}");
     owned.drop().await;
 }
 
 /// The schemas that have tables of the service.
-pub(super) async fn schema_of_tables(connection: &mut PgConnection) -> Vec<String> {
+pub(super) async fn schemas_of_tables(connection: &mut PgConnection) -> Vec<String> {
     let schemas = "select distinct n.nspname::text from pg_class c join pg_namespace n on n.oid = c.relnamespace
         where c.relname in ('companies', 'messages', '_sqlx_migrations') order by 1";
     sqlx::query_scalar(schemas).fetch_all(connection).await.expect("schemas")
@@ -244,7 +245,7 @@ async fn each_way_to_name_a_schema_of_its_own_works_with_extensions_anywhere() {
     ] {
         let owned = OwnedDatabase::create("UTF8").await;
         for statement in preparations {
-            owned.inside(&statement.replace("{role}", &owned.role)).await;
+            owned.execute_inside(&statement.replace("{role}", &owned.role)).await;
         }
         let (folder, url) = (data_folder(), format!("{}{parameter}", owned.url()));
         // The second start finds what the first has made.
@@ -257,7 +258,7 @@ async fn each_way_to_name_a_schema_of_its_own_works_with_extensions_anywhere() {
         let options = owned.database.options.clone().database(&owned.name);
         let mut connection = options.connect().await.expect("the owned database");
         let schema = schema.replace("{role}", &owned.role);
-        assert_eq!(schema_of_tables(&mut connection).await, [schema.as_str()], "{parameter}");
+        assert_eq!(schemas_of_tables(&mut connection).await, [schema.as_str()], "{parameter}");
         let fold = format!("select \"{schema}\".hotline_fold('Ação')");
         let folded: String = sqlx::query_scalar(AssertSqlSafe(fold)).fetch_one(&mut connection).await.expect("folded");
         assert_eq!(folded, "acao");
@@ -288,7 +289,7 @@ async fn several_services_in_schemas_of_one_database_serve_their_own_tables() {
     let mut services = Vec::new();
     // The first one creates the extensions, so `public` is on the path of the others.
     for schema in ["public", "app", "my_other"] {
-        owned.inside(&format!("create schema if not exists {schema} authorization {}", owned.role)).await;
+        owned.execute_inside(&format!("create schema if not exists {schema} authorization {}", owned.role)).await;
         let folder = data_folder();
         let mut serve = serving(folder.path());
         serve.args(["--database-url", &format!("{}&options=-csearch_path%3D{schema}", owned.url())]);

@@ -197,7 +197,8 @@ async fn all_sessions_of_a_service_are_encrypted_and_end_soon_after_their_client
         server.url("hotline", server.named, &format!("sslmode=verify-full&sslrootcert={}", server.file("ca.pem")));
     let mut serve = serving(folder.path());
     serve.args(["--database-url", &url]);
-    let process = Process::start(folder.path(), &mut serve).unwrap_or_else(|log| panic!("no start: {log}"));
+    let process =
+        Process::start(folder.path(), &mut serve).unwrap_or_else(|log| panic!("hotline does not start: {log}"));
     let db = server.db();
     let sessions = "select count(*), bool_and(s.ssl) from pg_stat_ssl s join pg_stat_activity a using (pid)
         where a.client_addr is not null and a.application_name like 'hotline%'";
@@ -223,15 +224,16 @@ async fn all_sessions_of_a_service_are_encrypted_and_end_soon_after_their_client
 }
 
 #[actix_web::test]
-async fn a_connection_in_the_clear_to_another_address_is_a_warning_unless_it_was_chosen() {
+async fn an_unencrypted_connection_to_another_address_causes_a_warning_unless_it_was_chosen() {
     let (folder, database) = (data_folder(), TestDatabase::migrated().await);
     let link = Link::to(&database.options);
-    // Linux connects to itself at this address, which is none of the loopback's.
+    // Linux connects to itself at this address, which is not a loopback address.
     let url = link.url().replace("127.0.0.1", "0.0.0.0");
     for (mode, is_warned) in [("sslmode=prefer", true), ("sslmode=disable", false)] {
         let mut serve = serving(folder.path());
         serve.args(["--database-url", &url.replace("sslmode=disable", mode)]);
-        let process = Process::start(folder.path(), &mut serve).unwrap_or_else(|log| panic!("no start: {log}"));
+        let process =
+            Process::start(folder.path(), &mut serve).unwrap_or_else(|log| panic!("hotline does not start: {log}"));
         let log = process.log();
         let lines =
             log.lines().filter(|line| line.contains("is not encrypted") && line.contains("sslmode=verify-full"));
@@ -262,7 +264,8 @@ async fn replaced_tls_files_are_read_by_new_connections_and_no_session_ends_at_s
     let url = server.url("with_certificate", server.named, &parameters);
     let mut serve = serving(folder.path());
     serve.args(["--database-url", &url]);
-    let mut process = Process::start(folder.path(), &mut serve).unwrap_or_else(|log| panic!("no start: {log}"));
+    let mut process =
+        Process::start(folder.path(), &mut serve).unwrap_or_else(|log| panic!("hotline does not start: {log}"));
     let db = server.db();
     let company = Company::create(&db, "Acme").await;
     let api = Api::new(process.address, &company.key);
@@ -293,7 +296,7 @@ async fn replaced_tls_files_are_read_by_new_connections_and_no_session_ends_at_s
     execute(&db, "select pg_terminate_backend(pid) from pg_stat_activity where usename = 'with_certificate'").await;
     eventually("changes are made over new connections", || async {
         let changed = api.try_post("/tags", &json!({"name": "after"})).await;
-        // A change that was made and not answered is there already.
+        // 409: the change was made before, and its answer was lost.
         changed.is_some_and(|reply| [201, 409].contains(&reply.status.as_u16()))
     })
     .await;

@@ -29,7 +29,7 @@ const REPLACED_TIME_MAX: Duration = Duration::from_secs(60);
 enum Moment {
     Any,
     /// While PostgreSQL waits for the rows of a copy, so the session is active and not idle.
-    WithinCopy,
+    DuringCopy,
 }
 
 #[actix_web::test]
@@ -39,7 +39,7 @@ async fn a_writer_whose_connections_are_forgotten_is_back_in_30_s_and_nothing_is
 
 #[actix_web::test]
 async fn a_writer_whose_connection_is_forgotten_within_a_copy_is_back_in_30_s_and_nothing_is_lost() {
-    forget_connections_under_load(Moment::WithinCopy).await;
+    forget_connections_under_load(Moment::DuringCopy).await;
 }
 
 async fn forget_connections_under_load(moment: Moment) {
@@ -63,7 +63,7 @@ async fn forget_connections_under_load(moment: Moment) {
         .await;
         match moment {
             Moment::Any => link.forget(),
-            Moment::WithinCopy => link.forget_once_sent("copy messages"),
+            Moment::DuringCopy => link.forget_once_sent("copy messages"),
         }
         eventually("the connections are forgotten", || async { link.has_forgotten() }).await;
         progress.is_slow.store(true, Ordering::Release);
@@ -113,7 +113,8 @@ async fn a_start_ends_the_session_of_its_killed_predecessor_that_postgresql_stil
     first.kill();
 
     let killed_at = Instant::now();
-    let second = Process::start(folder.path(), &mut serve()).unwrap_or_else(|log| panic!("no start: {log}"));
+    let second =
+        Process::start(folder.path(), &mut serve()).unwrap_or_else(|log| panic!("hotline does not start: {log}"));
     let took = killed_at.elapsed();
     assert!(took < patience(REPLACED_TIME_MAX), "the next start took {took:?}");
     let ended = "ended a session that wrote for this data folder and lost its connection";

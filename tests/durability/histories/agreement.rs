@@ -1,4 +1,4 @@
-//! Whether a company's records are what the models of its histories say.
+//! Compares a company's records with the models of its histories.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
@@ -52,20 +52,20 @@ impl Records {
             contacts: api.all("/contacts").await,
             tickets: api.all("/tickets").await,
             messages: api.all("/messages").await,
-            mirror: Mirror::of(&log),
+            mirror: Mirror::from_events(&log),
             events,
             merged,
         }
     }
 
     /// All contacts, tickets and messages: no restart may change one.
-    pub fn shown(&self) -> impl Iterator<Item = &Value> {
+    pub fn all(&self) -> impl Iterator<Item = &Value> {
         self.contacts.iter().chain(&self.tickets).chain(&self.messages)
     }
 }
 
 impl Agreement {
-    pub fn on(histories: &[History]) -> Self {
+    pub fn of(histories: &[History]) -> Self {
         let mut owners = HashMap::new();
         for History { person, .. } in histories {
             owners.insert(group_id(person.group()), Owner::Group(person.group()));
@@ -82,19 +82,19 @@ impl Agreement {
     /// The differences between the records and the models, each with the seed of its history.
     pub async fn differences(&self, api: &Api, records: &Records) -> Vec<String> {
         let mut found = Vec::new();
-        let contacts = self.contacts(records, &mut found);
+        let contacts = self.contacts_by_owner(records, &mut found);
         for (person, model) in &self.models {
-            let of_person = contacts.get(&Owner::Person(model.seed)).map_or(&[][..], Vec::as_slice);
-            let differences = self.of_person(person, model, of_person, records);
+            let person_contacts = contacts.get(&Owner::Person(model.seed)).map_or(&[][..], Vec::as_slice);
+            let differences = self.person_differences(person, model, person_contacts, records);
             found.extend(differences.into_iter().map(|difference| format!("history {}: {difference}", model.seed)));
         }
-        self.of_groups(&contacts, records, &mut found);
+        self.add_group_differences(&contacts, records, &mut found);
         let expected: usize = self.models.iter().map(|(_, model)| model.count()).sum();
         if records.messages.len() != expected {
             found.push(format!("there are {} messages, and {expected} were written", records.messages.len()));
         }
         if found.is_empty()
-            && let Some(difference) = records.mirror.difference(&Mirror::shown(api).await)
+            && let Some(difference) = records.mirror.difference(&Mirror::from_api(api).await)
         {
             found.push(format!("the events do not make the records: {difference}"));
         }
@@ -102,7 +102,7 @@ impl Agreement {
     }
 
     /// The contacts of each owner. A contact of two owners, or of none, is a difference.
-    fn contacts<'a>(&self, records: &'a Records, found: &mut Vec<String>) -> BTreeMap<Owner, Vec<&'a Value>> {
+    fn contacts_by_owner<'a>(&self, records: &'a Records, found: &mut Vec<String>) -> BTreeMap<Owner, Vec<&'a Value>> {
         let mut contacts: BTreeMap<Owner, Vec<&Value>> = BTreeMap::new();
         for contact in &records.contacts {
             let owners = identities(contact).map(|value| self.owners.get(value).copied()).collect::<BTreeSet<_>>();
@@ -114,7 +114,13 @@ impl Agreement {
         contacts
     }
 
-    fn of_person(&self, person: &Person, model: &Model, contacts: &[&Value], records: &Records) -> Vec<String> {
+    fn person_differences(
+        &self,
+        person: &Person,
+        model: &Model,
+        contacts: &[&Value],
+        records: &Records,
+    ) -> Vec<String> {
         let [contact] = contacts else { return vec![format!("{} contacts: {contacts:?}", contacts.len())] };
         let mut found = Vec::new();
         let known: BTreeSet<&str> = identities(contact).collect();
@@ -136,23 +142,28 @@ impl Agreement {
         if !has_right_number {
             found.push(format!("{:?} is its number: {contact}", model.number));
         }
-        found.extend(conversation(id(contact), &[model], false, records));
+        found.extend(conversation_differences(id(contact), &[model], false, records));
         found
     }
 
-    /// Each group is a contact of its own, with the messages of all its members.
-    fn of_groups(&self, contacts: &BTreeMap<Owner, Vec<&Value>>, records: &Records, found: &mut Vec<String>) {
+    /// Adds the differences of groups: each is a contact of its own, with the messages of all its members.
+    fn add_group_differences(
+        &self,
+        contacts: &BTreeMap<Owner, Vec<&Value>>,
+        records: &Records,
+        found: &mut Vec<String>,
+    ) {
         let groups: BTreeSet<u64> = self.models.iter().map(|(person, _)| person.group()).collect();
         for group in groups {
             let models = self.models.iter().filter(|(person, _)| person.group() == group).map(|(_, model)| model);
             let models: Vec<&Model> = models.filter(|model| !model.in_group.is_empty()).collect();
-            let of_group = contacts.get(&Owner::Group(group)).map_or(&[][..], Vec::as_slice);
-            let differences = match (models.is_empty(), of_group) {
+            let group_contacts = contacts.get(&Owner::Group(group)).map_or(&[][..], Vec::as_slice);
+            let differences = match (models.is_empty(), group_contacts) {
                 (true, []) => Vec::new(),
                 (false, [contact]) if contact["isGroup"] == true && contact["number"].is_null() => {
-                    conversation(id(contact), &models, true, records)
+                    conversation_differences(id(contact), &models, true, records)
                 }
-                _ => vec![format!("{of_group:?}")],
+                _ => vec![format!("{group_contacts:?}")],
             };
             let seeds = models.iter().map(|model| model.seed).collect::<Vec<_>>();
             found.extend(differences.into_iter().map(|difference| format!("group of {seeds:?}: {difference}")));
@@ -161,7 +172,7 @@ impl Agreement {
 }
 
 /// The differences in the conversation of a contact, which is one person or a group.
-fn conversation(contact: i64, models: &[&Model], in_group: bool, records: &Records) -> Vec<String> {
+fn conversation_differences(contact: i64, models: &[&Model], in_group: bool, records: &Records) -> Vec<String> {
     let tickets: Vec<&Value> = records.tickets.iter().filter(|ticket| ticket["contact"]["id"] == contact).collect();
     let [ticket] = tickets[..] else { return vec![format!("{} tickets: {tickets:?}", tickets.len())] };
     let mut found = Vec::new();
@@ -174,7 +185,7 @@ fn conversation(contact: i64, models: &[&Model], in_group: bool, records: &Recor
     found.extend(notices_difference(&notices, models, in_group));
     let mut expected: Vec<&Expected> = models.iter().flat_map(|model| model.messages(in_group).values()).collect();
     for message in &messages {
-        let Some(place) = expected.iter().position(|expected| expected.is(message)) else {
+        let Some(place) = expected.iter().position(|expected| expected.matches(message)) else {
             found.push(format!("nobody has written {message}, or it is there twice"));
             continue;
         };
@@ -185,7 +196,7 @@ fn conversation(contact: i64, models: &[&Model], in_group: bool, records: &Recor
     if !expected.is_empty() {
         found.push(format!("{expected:?} are lost"));
     }
-    found.extend(models.iter().filter_map(|model| order(model.messages(in_group), &messages)));
+    found.extend(models.iter().filter_map(|model| order_difference(model.messages(in_group), &messages)));
     found
 }
 
@@ -201,8 +212,9 @@ fn notices_difference(notices: &[&Value], models: &[&Model], in_group: bool) -> 
 }
 
 /// The difference in the order of messages, which is that of their waves. Within a wave any order is right.
-fn order(expected: &BTreeMap<i64, Expected>, messages: &[&Value]) -> Option<String> {
-    let wave = |message: &&Value| expected.values().find(|expected| expected.is(message)).and_then(|found| found.wave);
+fn order_difference(expected: &BTreeMap<i64, Expected>, messages: &[&Value]) -> Option<String> {
+    let wave =
+        |message: &&Value| expected.values().find(|expected| expected.matches(message)).and_then(|found| found.wave);
     let waves: Vec<usize> = messages.iter().filter_map(wave).collect();
     (!waves.is_sorted()).then(|| format!("the messages of the waves are in the order {waves:?}"))
 }
@@ -217,7 +229,7 @@ fn events_difference(expected: &Expected, message: &Value, records: &Records) ->
     let is_once = came == 1
         && deleted == usize::from(expected.is_revoked())
         && (expected.is_revoked() || updated == edits)
-        && reacted <= expected.reacted;
+        && reacted <= expected.reaction_count;
     (!is_once).then(|| {
         format!(
             "came {came} times, updated {updated}, deleted {deleted}, reacted {reacted}: {message}, of {expected:?}"

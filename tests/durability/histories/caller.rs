@@ -1,4 +1,4 @@
-//! The calls of a provider and a company to a service that may be killed: each repeats a call until it is answered.
+//! The calls of a provider and a company to a service that may be killed: each call is repeated until it is answered.
 
 use std::cell::{Cell, RefCell};
 use std::collections::BTreeSet;
@@ -108,14 +108,14 @@ impl Caller {
         answer.into_inner().expect("an answer")
     }
 
-    /// Merges suggested pairs of the contacts that the person's numbers find.
+    /// Merges the suggested pairs among the contacts that have the person's numbers.
     async fn merge_known(&self, history: &History) {
         let numbers = history.steps.iter().flat_map(Act::linked).filter(|key| matches!(key, Key::Number(_)));
         for number in numbers.collect::<BTreeSet<_>>() {
             let spelling = history.person.spellings(number).pop_first().expect("a spelling");
             let path = format!("/contacts?number={spelling}");
             let found = self.retry(|api| api.request(Method::GET, &path)).await;
-            for (one, other) in suggested(found.data(200).as_array().expect("contacts")) {
+            for (one, other) in suggested_pairs(found.data(200).as_array().expect("contacts")) {
                 self.merge(one, other).await;
             }
         }
@@ -124,7 +124,7 @@ impl Caller {
     /// Merges all suggested pairs, until none is left.
     pub async fn merge_all(&self) {
         loop {
-            let suggested = suggested(&self.api().all("/contacts").await);
+            let suggested = suggested_pairs(&self.api().all("/contacts").await);
             if suggested.is_empty() {
                 return;
             }
@@ -133,7 +133,7 @@ impl Caller {
         }
     }
 
-    /// Merges two contacts. Either may stay, so it is the older one of some pairs and the newer one of others.
+    /// Merges two contacts. The one that stays is the older one in some pairs, and the newer one in others.
     async fn merge(&self, one: i64, other: i64) {
         let (into, from) = if (one + other) % 2 == 0 { (one, other) } else { (other, one) };
         let (path, body) = (format!("/contacts/{into}/merge"), json!({"fromContactId": from}));
@@ -146,7 +146,7 @@ impl Caller {
 }
 
 /// Pairs of contacts that are to be merged, each contact once.
-fn suggested(contacts: &[Value]) -> Vec<(i64, i64)> {
+fn suggested_pairs(contacts: &[Value]) -> Vec<(i64, i64)> {
     let mut paired = BTreeSet::new();
     let mut pairs = Vec::new();
     for contact in contacts {

@@ -22,7 +22,7 @@ impl History {
             Act::Reacts { of, side, emoji } => {
                 self.update_call(phone, step, (*of, *side), reaction(&id, &self.message_id(*of), *emoji))
             }
-            Act::Arrives { of, status } => {
+            Act::ChangesStatus { of, status } => {
                 let to = self.person.number((0, false));
                 phone.status(&self.message_id(*of), &to, status, self.at_s(step))
             }
@@ -40,7 +40,7 @@ impl History {
         let (keys, in_group) = match &self.steps[of] {
             Act::Writes { in_group: true, .. } => (group_keys(&self.person), true),
             Act::Writes { keys, .. } | Act::Answers { to: keys } => (*keys, false),
-            _ => panic!("step {of} of history {} is no message", self.person.seed),
+            _ => panic!("step {of} of history {} is not a message", self.person.seed),
         };
         match side {
             Side::Contact => self.contact_call(phone, step, &keys, in_group, message),

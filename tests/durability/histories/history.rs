@@ -23,12 +23,12 @@ pub const LONGEST_S: i64 = (*STEPS.end() as i64 + 2) * STEP_S;
 /// The most numbers, and the most ids, that a person has one after the other.
 const KEYS_MAX: usize = 3;
 
-/// One of this many steps comes at once with the one before it, late, or twice.
+/// One in this many steps comes together with the one before it, late, or twice.
 const AT_ONCE_ONE_IN: u32 = 3;
 const LATE_ONE_IN: u32 = 4;
 const TWICE_ONE_IN: u32 = 4;
 
-/// The most waves by which a step comes late.
+/// A late step comes at most this many waves late.
 const LATE_MAX: usize = 3;
 
 const EMOJI: [&str; 3] = ["\u{1F44D}", "\u{2764}", "\u{1F389}"];
@@ -67,8 +67,8 @@ pub enum Act {
         side: Side,
         emoji: Option<&'static str>,
     },
-    /// An answer has a new status.
-    Arrives {
+    /// The status of an answer changes.
+    ChangesStatus {
         of: usize,
         status: &'static str,
     },
@@ -165,7 +165,7 @@ impl Draft {
             57..=65 => self.random_message(random, |_, _| true).map(|(of, side)| Act::Edits { of, side }),
             66..=70 => self.random_message(random, |_, _| true).map(|(of, side)| Act::Revokes { of, side }),
             71..=81 => self.reacts(random),
-            82..=86 => self.arrives(random),
+            82..=86 => self.changes_status(random),
             87..=90 => self.changes_number(random),
             91..=93 => self.changes_id(random),
             94..=96 => self.notice(random),
@@ -235,9 +235,9 @@ impl Draft {
         Some(Act::Reacts { of, side, emoji })
     }
 
-    fn arrives(&self, random: &mut StdRng) -> Option<Act> {
+    fn changes_status(&self, random: &mut StdRng) -> Option<Act> {
         let (of, _) = self.random_message(random, |side, _| side == Side::Company)?;
-        Some(Act::Arrives { of, status: if random.random() { "delivered" } else { "read" } })
+        Some(Act::ChangesStatus { of, status: if random.random() { "delivered" } else { "read" } })
     }
 
     /// The person has a new number; the id is not named, named unchanged, or new as well.
@@ -314,14 +314,14 @@ fn waves(steps: &[Act], random: &mut StdRng) -> Vec<Vec<usize>> {
         }
         let is_late = random.random_ratio(1, LATE_ONE_IN);
         let delay = if is_late { random.random_range(1..=LATE_MAX) } else { 0 };
-        let needed = match act {
+        let earliest = match act {
             Act::Changes { old: keys, .. } | Act::Notice { keys } => {
                 let is_linked = |(_, earlier): &(&usize, &Act)| !earlier.linked().is_disjoint(&keys.all());
                 wave_numbers.iter().zip(steps).filter(is_linked).map(|(wave, _)| wave + 1).min()
             }
             _ => None,
         };
-        let number = (now + delay).max(needed.unwrap_or(0));
+        let number = (now + delay).max(earliest.unwrap_or(0));
         wave_numbers.push(number);
         let mut add = |number: usize, random: &mut StdRng| {
             let wave = waves.entry(number).or_default();

@@ -44,8 +44,8 @@ const BETWEEN_ANSWERS: Duration = Duration::from_millis(30);
 /// The pause between two reads of the records.
 const READ_INTERVAL: Duration = Duration::from_millis(50);
 
-/// Differences that a failure shows.
-const SHOWN: usize = 5;
+/// How many differences a failure shows at most.
+const SHOWN_MAX: usize = 5;
 
 /// Companies without and with kills: ten thousand histories with KILLS_LONG, which `make kills` sets.
 fn companies() -> (u64, u64) {
@@ -55,7 +55,7 @@ fn companies() -> (u64, u64) {
 /// The seed of the variable, or `default_seed`; in both cases the first one of its group.
 fn first_seed(default_seed: u64) -> u64 {
     let seed = std::env::var("HISTORIES_SEED").ok();
-    let parsed = seed.map(|seed| seed.parse().unwrap_or_else(|_| panic!("HISTORIES_SEED is no number: {seed}")));
+    let parsed = seed.map(|seed| seed.parse().unwrap_or_else(|_| panic!("HISTORIES_SEED is not a number: {seed}")));
     let seed: u64 = parsed.unwrap_or(default_seed);
     seed - seed % GROUP_SIZE
 }
@@ -67,7 +67,7 @@ async fn each_person_is_one_contact_with_one_open_ticket_as_a_plain_model_says()
 }
 
 #[actix_web::test]
-async fn each_person_is_one_contact_also_through_kills_at_random_moments() {
+async fn each_person_is_one_contact_despite_kills_at_random_moments() {
     let (without_kills, with_kills) = companies();
     run(first_seed(without_kills * HISTORIES_EACH), with_kills, KILLS).await;
 }
@@ -93,20 +93,20 @@ async fn run_company(service: &mut StoppableService, keys: &Keyring, first_seed:
     let since_s = Utc::now().timestamp() - LONGEST_S;
     let histories: Vec<History> =
         (first_seed..first_seed + HISTORIES_EACH).map(|seed| History::of(seed, since_s)).collect();
-    let agreement = Agreement::on(&histories);
-    let living = stream::iter(&histories).map(|history| caller.run(history)).buffer_unordered(AT_ONCE).collect::<()>();
+    let agreement = Agreement::of(&histories);
+    let calling = stream::iter(&histories).map(|history| caller.run(history)).buffer_unordered(AT_ONCE).collect::<()>();
     let calls = histories.iter().map(History::calls).sum();
-    join(living, kill_at_random(service, &caller, (calls, kills), first_seed)).await;
+    join(calling, kill_at_random(service, &caller, (calls, kills), first_seed)).await;
     if kills > 0 {
         restart(service, &caller);
     }
     caller.merge_all().await;
     let records = wait_for_agreement(&agreement, &caller, first_seed).await;
     if kills > 0 {
-        // What was answered is there again, from the tables and the log, and nothing else.
+        // What was answered is restored from the tables and the log, and nothing else is there.
         restart(service, &caller);
         let again = wait_for_agreement(&agreement, &caller, first_seed).await;
-        let changed = records.shown().zip(again.shown()).find(|(before, after)| before != after);
+        let changed = records.all().zip(again.all()).find(|(before, after)| before != after);
         assert_eq!(changed, None, "a restart changed the records of histories from {first_seed} on");
     }
     check_events(&db, caller.company.id).await;
@@ -126,22 +126,22 @@ async fn kill_at_random(service: &mut StoppableService, caller: &Caller, (calls,
     for kill in 0..kills {
         let part = calls / kills;
         let answered = kill * part + random.random_range(0..part);
-        let moment = BETWEEN_ANSWERS.mul_f64(random.random());
+        let wait = BETWEEN_ANSWERS.mul_f64(random.random());
         while caller.answered() < answered {
             let before = caller.answered();
             eventually("another call is answered", || async { caller.answered() > before }).await;
         }
-        tokio::time::sleep(moment).await;
+        tokio::time::sleep(wait).await;
         restart(service, caller);
     }
 }
 
-/// The records, once they agree with the models: a report that comes before its message may be applied after its
-/// answer.
+/// The records, once they agree with the models: a report that comes before its message may be applied after the report
+/// was answered.
 async fn wait_for_agreement(agreement: &Agreement, caller: &Caller, first_seed: u64) -> Records {
     let deadline = Instant::now() + patience(PATIENCE);
     loop {
-        // Before the records are read, which may take long.
+        // Determined before the records are read, which may take long.
         let is_late = Instant::now() >= deadline;
         let api = caller.api();
         let records = Records::read(&api).await;
@@ -149,7 +149,7 @@ async fn wait_for_agreement(agreement: &Agreement, caller: &Caller, first_seed: 
         if differences.is_empty() {
             return records;
         }
-        let (count, shown) = (differences.len(), differences[..differences.len().min(SHOWN)].join("\n"));
+        let (count, shown) = (differences.len(), differences[..differences.len().min(SHOWN_MAX)].join("\n"));
         assert!(!is_late, "histories from {first_seed} on, {count} differences:\n{shown}");
         tokio::time::sleep(READ_INTERVAL).await;
     }

@@ -17,7 +17,7 @@ pub struct Expected {
     revoked_at: Option<i64>,
     reactions: BTreeMap<Side, Option<&'static str>>,
     /// How many reactions there were, also removed ones.
-    pub reacted: usize,
+    pub reaction_count: usize,
     status: &'static str,
     author: Value,
     /// The wave in which the message first came.
@@ -69,11 +69,11 @@ impl Model {
             }
             Act::Revokes { of, .. } => self.change(history, *of, |message| message.revoked_at = Some(at_s)),
             Act::Reacts { of, side, emoji } => self.change(history, *of, |message| {
-                message.reacted += 1;
+                message.reaction_count += 1;
                 message.reactions.insert(*side, *emoji);
             }),
-            Act::Arrives { of, status } => self.change(history, *of, |message| {
-                // What was read has been delivered.
+            Act::ChangesStatus { of, status } => self.change(history, *of, |message| {
+                // A report of the delivery may come after the message was read.
                 if message.status != "read" {
                     message.status = *status;
                 }
@@ -117,7 +117,7 @@ impl Expected {
             texts: vec![(history.at_s(step), history.text(step))],
             revoked_at: None,
             reactions: BTreeMap::new(),
-            reacted: 0,
+            reaction_count: 0,
             status: if side == Side::Contact { "received" } else { "sent" },
             author: if in_group { author } else { Value::Null },
             wave: history.wave_of(step),
@@ -130,7 +130,7 @@ impl Expected {
 
     /// Whether `shown` is this message: it has one of its texts or, once it is deleted, its time of deletion. Both are
     /// unique.
-    pub fn is(&self, shown: &Value) -> bool {
+    pub fn matches(&self, shown: &Value) -> bool {
         match shown["body"].as_str() {
             Some(body) => self.texts.iter().any(|(_, text)| text == body),
             None => self.revoked_at.is_some_and(|at_s| shown["deletedAt"] == shown_at(at_s)),

@@ -22,7 +22,7 @@ enum Country {
 pub struct Person {
     pub seed: u64,
     country: Country,
-    /// Whether the provider always names the person in the group by their id, or always by their number.
+    /// Whether the provider names the person in the group by their id; if not, always by their number.
     pub is_hidden_in_group: bool,
 }
 

@@ -27,7 +27,7 @@ const PLAIN: &[Point] = &[
 ];
 
 /// The points of a live change, without that of its actor: [`DECIDED`] or [`OPENED`]. What was written and not synced
-/// survives the process, though not the machine.
+/// survives a crash of the process, though not of the machine.
 const LIVE: &[Point] = &[
     ("once_begun", false),
     ("journal_before_write", false),
@@ -98,7 +98,7 @@ impl Add for Effects {
     }
 }
 
-/// The service, started again and again on one folder and one database.
+/// The service, restarted repeatedly on one folder and one database.
 pub(super) struct RestartedService {
     folder: tempfile::TempDir,
     database: TestDatabase,
@@ -109,7 +109,7 @@ pub(super) struct RestartedService {
     process: Option<Process>,
     pub(super) api: Api,
     /// Cases so far: everything in a case is named by its number.
-    number: usize,
+    case_number: usize,
 }
 
 /// A request, and its effects, which must happen once.
@@ -117,7 +117,7 @@ pub(super) struct Call {
     method: Method,
     path: String,
     body: String,
-    once: Effects,
+    effects: Effects,
     /// The cookie of a person at the panel; `None` if an integration calls.
     cookie: Option<String>,
 }
@@ -128,8 +128,8 @@ impl Call {
         Self { cookie: Some(cookie.to_owned()), ..Self::post(path, json!({}), Effects::default()) }
     }
 
-    fn post(path: impl Into<String>, body: Value, once: Effects) -> Self {
-        Self { method: Method::POST, path: path.into(), body: body.to_string(), once, cookie: None }
+    fn post(path: impl Into<String>, body: Value, effects: Effects) -> Self {
+        Self { method: Method::POST, path: path.into(), body: body.to_string(), effects, cookie: None }
     }
 
     async fn try_send(&self, api: &Api, key: &str) -> Option<Reply> {
@@ -163,7 +163,7 @@ impl RestartedService {
         let options: Vec<String> = options.iter().chain(more).map(|option| (*option).to_owned()).collect();
         let process = serve(folder.path(), &options);
         let api = Api::new(process.address, &company.key);
-        Self { folder, database, options, company, process: Some(process), api, number: 0 }
+        Self { folder, database, options, company, process: Some(process), api, case_number: 0 }
     }
 
     async fn count(&self) -> Effects {
@@ -174,7 +174,7 @@ impl RestartedService {
 
     /// A phone number that no contact has had.
     fn phone(&self) -> String {
-        format!("55119{:08}", self.number)
+        format!("55119{:08}", self.case_number)
     }
 
     async fn contact(&self) -> i64 {
@@ -204,22 +204,22 @@ impl RestartedService {
         let hash = Password::parse(password.to_owned()).expect("a password").hash().expect("a hash");
         let mut db = self.database.db.acquire().await.expect("a connection");
         people::set_password(&mut db, PersonId::User(company, user), &hash).await.expect("a password");
-        let signed = at_panel(&self.api, Method::POST, "/session");
-        let signed = Reply::of(signed.json(&json!({"email": "ana@example.com", "password": password}))).await;
-        assert_eq!(signed.data(200)["state"], "open");
-        let set = signed.headers["set-cookie"].to_str().expect("a cookie");
-        set.split(';').next().expect("its value").to_owned()
+        let sign_in = at_panel(&self.api, Method::POST, "/session");
+        let signed_in = Reply::of(sign_in.json(&json!({"email": "ana@example.com", "password": password}))).await;
+        assert_eq!(signed_in.data(200)["state"], "open");
+        let cookie = signed_in.headers["set-cookie"].to_str().expect("a cookie");
+        cookie.split(';').next().expect("its value").to_owned()
     }
 
     /// Lets the service die at the point while it serves the call, and starts it again.
-    pub(super) async fn die(&mut self, point: &str, call: &Call, key: &str) {
+    pub(super) async fn die_and_restart(&mut self, point: &str, call: &Call, key: &str) {
         let case = format!("{} {} at {point}", call.method, call.path);
         self.kill();
         let options: Vec<&str> = self.options.iter().map(String::as_str).collect();
-        let mut failing = Process::serve_failing(self.folder.path(), &options, point);
+        let mut failing = Process::serve_with_failpoint(self.folder.path(), &options, point);
         let reply = call.try_send(&Api::new(failing.address, &self.company.key), key).await;
         let answered = reply.map(|reply| reply.status);
-        assert_eq!(answered, None, "{case}: it lives on (the binary has fail points with --all-features only)");
+        assert_eq!(answered, None, "{case}: it did not die (only a binary built with --all-features has fail points)");
         assert_eq!(failing.wait().signal(), Some(Signal::SIGABRT as i32), "{case}: {}", failing.log());
         let process = serve(self.folder.path(), &self.options);
         self.api = Api::new(process.address, &self.company.key);
@@ -229,13 +229,13 @@ impl RestartedService {
     /// Lets the service die at the point while it serves the call, starts it again, and repeats the call.
     async fn check(&mut self, (point, stands): Point, call: Call) {
         let case = format!("{} {} at {point}", call.method, call.path);
-        let key = format!("key-{}", self.number);
+        let key = format!("key-{}", self.case_number);
         let before = self.count().await;
-        self.die(point, &call, &key).await;
+        self.die_and_restart(point, &call, &key).await;
         let first = call.send(&self.api, &key).await;
         assert!(first.status.is_success(), "{case}: {} {}", first.status, first.body);
         assert_eq!(first.is_replay(), stands, "{case}: {}", first.body);
-        assert_eq!(self.count().await, before + call.once, "{case}: from {before:?}");
+        assert_eq!(self.count().await, before + call.effects, "{case}: from {before:?}");
         let second = call.send(&self.api, &key).await;
         assert!(second.is_replay(), "{case}: {}", second.body);
         // A secret is shown once: in the first answer, which may be the one that was lost in the crash.
@@ -249,7 +249,7 @@ impl RestartedService {
             body
         };
         assert_eq!((second.status, shown(&second)), (first.status, shown(&first)), "{case}");
-        assert_eq!(self.count().await, before + call.once, "{case}: from {before:?}");
+        assert_eq!(self.count().await, before + call.effects, "{case}: from {before:?}");
     }
 
     fn kill(&mut self) {
@@ -288,10 +288,10 @@ fn with(points: &[Point], more: Point) -> Vec<Point> {
 async fn a_tag_is_made_once_wherever_the_service_dies() {
     let mut service = RestartedService::start().await;
     for &point in PLAIN {
-        service.number += 1;
-        let name = format!("tag {}", service.number);
-        let once = Effects { tags: 1, ..Effects::default() };
-        service.check(point, Call::post("/tags", json!({"name": name}), once)).await;
+        service.case_number += 1;
+        let name = format!("tag {}", service.case_number);
+        let effects = Effects { tags: 1, ..Effects::default() };
+        service.check(point, Call::post("/tags", json!({"name": name}), effects)).await;
     }
     service.end().await;
 }
@@ -300,12 +300,12 @@ async fn a_tag_is_made_once_wherever_the_service_dies() {
 async fn a_tag_is_changed_once_wherever_the_service_dies() {
     let mut service = RestartedService::start().await;
     for &point in PLAIN {
-        service.number += 1;
-        let made = service.api.post("/tags", json!({"name": format!("before {}", service.number)})).await;
+        service.case_number += 1;
+        let made = service.api.post("/tags", json!({"name": format!("before {}", service.case_number)})).await;
         let path = format!("/tags/{}", made.data(201)["id"]);
-        let body = json!({"name": format!("after {}", service.number)});
-        let once = Effects { tag_updates: 1, ..Effects::default() };
-        service.check(point, Call { method: Method::PUT, ..Call::post(path, body, once) }).await;
+        let body = json!({"name": format!("after {}", service.case_number)});
+        let effects = Effects { tag_updates: 1, ..Effects::default() };
+        service.check(point, Call { method: Method::PUT, ..Call::post(path, body, effects) }).await;
     }
     service.end().await;
 }
@@ -315,14 +315,14 @@ async fn a_channel_and_its_secret_are_made_once_wherever_the_service_dies() {
     let mut service = RestartedService::start().await;
     let cookie = Some(service.administrator().await);
     for &point in PLAIN {
-        service.number += 1;
-        let channel = json!({"type": "webchat", "name": format!("site {}", service.number)});
-        let once = Effects { channels: 1, ..Effects::default() };
-        service.check(point, Call { cookie: cookie.clone(), ..Call::post("/channels", channel, once) }).await;
-        service.number += 1;
+        service.case_number += 1;
+        let channel = json!({"type": "webchat", "name": format!("site {}", service.case_number)});
+        let effects = Effects { channels: 1, ..Effects::default() };
+        service.check(point, Call { cookie: cookie.clone(), ..Call::post("/channels", channel, effects) }).await;
+        service.case_number += 1;
         let path = format!("/channels/{}/identity-secret", service.company.webchat);
-        let once = Effects { channel_updates: 1, ..Effects::default() };
-        service.check(point, Call { cookie: cookie.clone(), ..Call::post(path, json!({}), once) }).await;
+        let effects = Effects { channel_updates: 1, ..Effects::default() };
+        service.check(point, Call { cookie: cookie.clone(), ..Call::post(path, json!({}), effects) }).await;
     }
     service.end().await;
 }
@@ -333,10 +333,10 @@ async fn a_link_to_choose_a_password_is_made_once_wherever_the_service_dies() {
     let cookie = service.administrator().await;
     for &point in PLAIN {
         for kind in ["invitation", "password-reset"] {
-            service.number += 1;
-            let once = Effects { links: 1, ..Effects::default() };
+            service.case_number += 1;
+            let effects = Effects { links: 1, ..Effects::default() };
             let path = format!("/users/{}/{kind}", service.company.ben);
-            service.check(point, Call { once, ..Call::at_panel(path, &cookie) }).await;
+            service.check(point, Call { effects, ..Call::at_panel(path, &cookie) }).await;
         }
     }
     service.end().await;
@@ -346,12 +346,12 @@ async fn a_link_to_choose_a_password_is_made_once_wherever_the_service_dies() {
 async fn a_message_that_opens_a_ticket_is_sent_once_wherever_the_service_dies() {
     let mut service = RestartedService::start().await;
     for point in with(LIVE, OPENED) {
-        service.number += 1;
+        service.case_number += 1;
         let body = json!({
             "channelId": service.company.phone, "number": service.phone(), "type": "text", "body": "hello",
         });
-        let once = Effects { contacts: 1, tickets: 1, opened: 1, messages: 1, ..Effects::default() };
-        service.check(point, Call::post("/messages", body, once)).await;
+        let effects = Effects { contacts: 1, tickets: 1, opened: 1, messages: 1, ..Effects::default() };
+        service.check(point, Call::post("/messages", body, effects)).await;
     }
     service.end().await;
 }
@@ -360,10 +360,10 @@ async fn a_message_that_opens_a_ticket_is_sent_once_wherever_the_service_dies() 
 async fn a_message_in_a_ticket_is_sent_once_wherever_the_service_dies() {
     let mut service = RestartedService::start().await;
     for point in with(LIVE, DECIDED) {
-        service.number += 1;
+        service.case_number += 1;
         let body = json!({"ticketId": service.ticket().await, "type": "text", "body": "hello"});
-        let once = Effects { messages: 1, ..Effects::default() };
-        service.check(point, Call::post("/messages", body, once)).await;
+        let effects = Effects { messages: 1, ..Effects::default() };
+        service.check(point, Call::post("/messages", body, effects)).await;
     }
     service.end().await;
 }
@@ -372,10 +372,10 @@ async fn a_message_in_a_ticket_is_sent_once_wherever_the_service_dies() {
 async fn a_ticket_is_opened_once_wherever_the_service_dies() {
     let mut service = RestartedService::start().await;
     for point in with(LIVE, OPENED) {
-        service.number += 1;
+        service.case_number += 1;
         let body = json!({"channelId": service.company.phone, "contactId": service.contact().await});
-        let once = Effects { tickets: 1, opened: 1, ..Effects::default() };
-        service.check(point, Call::post("/tickets", body, once)).await;
+        let effects = Effects { tickets: 1, opened: 1, ..Effects::default() };
+        service.check(point, Call::post("/tickets", body, effects)).await;
     }
     service.end().await;
 }
@@ -384,10 +384,10 @@ async fn a_ticket_is_opened_once_wherever_the_service_dies() {
 async fn a_ticket_is_closed_once_wherever_the_service_dies() {
     let mut service = RestartedService::start().await;
     for point in with(LIVE, DECIDED) {
-        service.number += 1;
+        service.case_number += 1;
         let path = format!("/tickets/{}/close", service.ticket().await);
-        let once = Effects { closed: 1, ..Effects::default() };
-        service.check(point, Call::post(path, json!({"wrapupNote": "done"}), once)).await;
+        let effects = Effects { closed: 1, ..Effects::default() };
+        service.check(point, Call::post(path, json!({"wrapupNote": "done"}), effects)).await;
     }
     service.end().await;
 }
@@ -395,13 +395,13 @@ async fn a_ticket_is_closed_once_wherever_the_service_dies() {
 #[actix_web::test]
 async fn a_session_begins_once_wherever_the_service_dies() {
     let mut service = RestartedService::start().await;
-    // The visitor's contact is created in a step before the change: once that is committed, the change is still to be made.
+    // The visitor's contact is created in a step before the change: after its commit, the change is still to be made.
     for point in with(&with(LIVE, ("once_part_written", false)), ("once_part_committed", false)) {
-        service.number += 1;
+        service.case_number += 1;
         // Nothing identifies this visitor: only the idempotency key says that it is the same one.
         let body = json!({"channelId": service.company.webchat, "visitor": {"name": "Vera"}});
-        let once = Effects { contacts: 1, sessions: 1, ..Effects::default() };
-        service.check(point, Call::post("/webchat/sessions", body, once)).await;
+        let effects = Effects { contacts: 1, sessions: 1, ..Effects::default() };
+        service.check(point, Call::post("/webchat/sessions", body, effects)).await;
     }
     service.end().await;
 }

@@ -8,7 +8,7 @@ use crate::support::Reply;
 use crate::support::relay::Relay;
 
 /// What a link begins with.
-const PAGE: &str = "https://desk.example/panel/welcome#";
+const LINK_START: &str = "https://desk.example/panel/welcome#";
 
 #[actix_web::test]
 async fn an_email_with_a_link_is_sent_once_wherever_the_service_dies_and_the_link_stays_valid() {
@@ -27,7 +27,7 @@ async fn an_email_with_a_link_is_sent_once_wherever_the_service_dies_and_the_lin
         for kind in ["invitation", "password-reset"] {
             let case = format!("{kind} at {point}");
             let call = Call::at_panel(format!("/users/{}/{kind}", service.company.ben), &cookie);
-            service.die(point, &call, &case.replace(' ', "-")).await;
+            service.die_and_restart(point, &call, &case.replace(' ', "-")).await;
             sent += emails;
             assert_eq!(relay.emails().len(), sent, "{case}");
             for _ in 0..2 {
@@ -40,7 +40,7 @@ async fn an_email_with_a_link_is_sent_once_wherever_the_service_dies_and_the_lin
             assert_eq!(relay.emails().len(), sent, "{case}");
             if emails > 0 {
                 let email = relay.emails().pop().expect("an e-mail");
-                let token = email.lines().find_map(|line| line.strip_prefix(PAGE)).expect("a link");
+                let token = email.lines().find_map(|line| line.strip_prefix(LINK_START)).expect("a link");
                 let read = at_panel(&service.api, Method::POST, "/links/read").json(&json!({"token": token}));
                 assert_eq!(Reply::of(read).await.data(200)["email"], "ben@example.com", "{case}");
             }

@@ -1,4 +1,4 @@
-//! Keys while the database is away.
+//! Idempotency keys while the database is away.
 
 use hotline::service::Service;
 use hotline_postgres::{Cluster, ClusterOptions};
@@ -20,7 +20,7 @@ fn assert_replayed(first: &Reply, again: &Reply) {
 }
 
 #[actix_web::test]
-async fn while_postgres_is_stopped_a_live_change_under_a_new_key_happens_once_and_a_used_key_waits() {
+async fn while_postgres_is_stopped_a_live_change_under_a_new_key_happens_once_and_a_key_used_before_is_refused() {
     let folder = prepared_folder();
     let start = || Cluster::start(ClusterOptions::for_tests(folder.path()));
     let cluster = start().await.expect("PostgreSQL");

@@ -58,7 +58,7 @@ impl Starting {
         self.get_within(path, ANSWER_TIME_MAX).await
     }
 
-    /// The same; `None` also if the answer takes longer.
+    /// The same; also `None` if the answer takes longer than `time_max`.
     async fn get_within(&self, path: &str, time_max: Duration) -> Option<(u16, Value)> {
         let client = hotline::tls::client().timeout(patience(time_max)).build().expect("a client");
         let response = client.get(format!("http://{}{path}", self.address)).send().await.ok()?;
@@ -92,8 +92,8 @@ impl Drop for Starting {
     }
 }
 
-/// Stops or continues PostgreSQL and its sessions.
-fn send_to_postgres(folder: &Path, signal: Signal) {
+/// Sends a signal to PostgreSQL and its sessions: SIGSTOP freezes them, SIGCONT continues them.
+fn signal_postgres(folder: &Path, signal: Signal) {
     let postmaster = postmaster(folder).expect("PostgreSQL runs");
     signal_with_children(postmaster, signal).expect("the postmaster");
 }

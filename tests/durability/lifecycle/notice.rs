@@ -1,4 +1,4 @@
-//! Clients through a stop: none is left with an unknown outcome.
+//! Clients during a stop: none is left with an unknown outcome.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -20,7 +20,7 @@ const NOTICE: Duration = Duration::from_secs(5);
 const CLIENTS: usize = 16;
 
 /// Requests of all clients before the stop.
-const BEFORE: usize = 200;
+const REQUESTS_BEFORE: usize = 200;
 
 /// Sends one request after the other on kept connections, until nothing listens. Returns those without an outcome.
 async fn send_until_refused(base: String, company: Arc<Company>, sent: Arc<AtomicUsize>) -> Vec<String> {
@@ -54,7 +54,7 @@ async fn no_client_is_left_with_an_unknown_outcome_by_a_stop() {
     let sent: Arc<AtomicUsize> = Arc::default();
     let clients = (0..CLIENTS).map(|_| send_until_refused(base.clone(), company.clone(), sent.clone()));
     let stop = async {
-        eventually("the load runs", || async { sent.load(Ordering::Relaxed) > BEFORE }).await;
+        eventually("the load runs", || async { sent.load(Ordering::Relaxed) > REQUESTS_BEFORE }).await;
         process.signal(Signal::SIGTERM);
         eventually("the stop is announced", || async {
             process.get("/health/ready").await.is_some_and(|(status, ready)| {

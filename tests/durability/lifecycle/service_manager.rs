@@ -1,4 +1,4 @@
-//! What systemd is sent by a service with `Type=notify`, over a socket in its place.
+//! What a service with `Type=notify` sends to systemd, received by a socket in its place.
 
 use std::collections::VecDeque;
 use std::os::unix::net::UnixDatagram;

@@ -5,7 +5,7 @@ use std::process::{Command, Stdio};
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 
-use super::{Starting, send_to_postgres};
+use super::{Starting, signal_postgres};
 use crate::process::{binary, children, command};
 use crate::support::template::prepared_folder;
 use crate::support::{eventually, free_address};
@@ -46,7 +46,7 @@ async fn a_service_whose_terminal_is_closed_continues() {
     let mut command = command(folder.path(), &["serve", "--log-filter", "debug", "--listen", &address.to_string()]);
     command.stdout(Stdio::piped()).stderr(Stdio::piped());
     let mut child = command.spawn().expect("hotline runs");
-    // Every line it writes fails from here on.
+    // From here on, the service fails to write any line.
     drop((child.stdout.take(), child.stderr.take()));
     let mut process = Starting { child, address, log: "/dev/null".into() };
     process.wait_until_ready().await;
@@ -65,13 +65,13 @@ async fn a_second_signal_ends_a_stop_at_once() {
     let mut process = Starting::serve(folder.path(), &[]);
     process.wait_until_ready().await;
     // The stop waits for PostgreSQL.
-    send_to_postgres(folder.path(), Signal::SIGSTOP);
+    signal_postgres(folder.path(), Signal::SIGSTOP);
     process.signal(Signal::SIGTERM);
     eventually("it stops", || async { process.log().contains("a second signal ends the process") }).await;
     process.signal(Signal::SIGTERM);
     assert_eq!(process.wait().code(), Some(128 + 15), "{}", process.log());
     // The next start adopts the running PostgreSQL, and stops it as usual.
-    send_to_postgres(folder.path(), Signal::SIGCONT);
+    signal_postgres(folder.path(), Signal::SIGCONT);
     let mut process = Starting::serve(folder.path(), &[]);
     process.wait_until_ready().await;
     process.signal(Signal::SIGTERM);
@@ -81,7 +81,7 @@ async fn a_second_signal_ends_a_stop_at_once() {
 // Only root may create a namespace of process ids (`unshare --pid`). The service is its first process, like a
 // container's: the kernel gives such a process only the signals that it handles.
 #[actix_web::test]
-#[ignore = "takes root, to create a PID namespace"]
+#[ignore = "needs root, to create a PID namespace"]
 async fn the_first_process_of_a_container_stops_at_sigterm_as_root() {
     let folder = prepared_folder();
     let address = free_address();
@@ -98,7 +98,7 @@ async fn the_first_process_of_a_container_stops_at_sigterm_as_root() {
 }
 
 #[actix_web::test]
-async fn an_invalid_log_filter_is_refused_with_its_place() {
+async fn an_invalid_log_filter_is_refused_and_its_directive_named() {
     let folder = prepared_folder();
     let mut serve = command(folder.path(), &["serve", "--listen", "127.0.0.1:0", "--log", "json"]);
     let output = serve.env("RUST_LOG", "info,a=b=c").output().expect("hotline runs");

@@ -8,20 +8,20 @@ use nix::sys::signal::Signal;
 use serde_json::json;
 use sqlx::{Connection, PgConnection};
 
-use super::{ANSWER_TIME_MAX, Starting, send_to_postgres};
+use super::{ANSWER_TIME_MAX, Starting, signal_postgres};
 use crate::process::{Process, database, hotline, postmaster, run};
 use crate::support::template::prepared_folder;
 use crate::support::{PATIENCE, eventually, patience};
 
-/// Leaves a folder whose PostgreSQL runs, and whose service was killed.
-fn killed_folder() -> tempfile::TempDir {
+/// A folder whose PostgreSQL runs, and whose service was killed.
+fn folder_of_killed_service() -> tempfile::TempDir {
     let folder = prepared_folder();
     Process::serve(folder.path()).kill();
     folder
 }
 
 /// Takes all connections of a folder's PostgreSQL, so that it answers, but no start continues until they are closed.
-/// A start soon gives up a PostgreSQL that does not answer at all.
+/// A start soon gives up on a PostgreSQL that does not answer at all.
 async fn take_connections(folder: &Path) -> Vec<PgConnection> {
     let options = database(folder).await.connect_options();
     let mut taken: Vec<PgConnection> = Vec::new();
@@ -47,7 +47,7 @@ async fn take_connections(folder: &Path) -> Vec<PgConnection> {
     }
 }
 
-async fn says_it_starts(process: &Starting) {
+async fn check_starting(process: &Starting) {
     eventually("health checks are answered", || async { process.get("/health/live").await.is_some() }).await;
     let (status, live) = process.get("/health/live").await.expect("an answer");
     assert_eq!((status, live), (200, json!({"status": "live"})));
@@ -61,7 +61,7 @@ async fn says_it_starts(process: &Starting) {
 
 #[actix_web::test]
 async fn a_start_answers_health_checks_and_sigterm_stops_its_postgresql() {
-    let folder = killed_folder();
+    let folder = folder_of_killed_service();
     // Migrations wait for the lock that follows.
     let db = database(folder.path()).await;
     let mut connection = PgConnection::connect_with(&db.connect_options()).await.expect("a connection");
@@ -70,7 +70,7 @@ async fn a_start_answers_health_checks_and_sigterm_stops_its_postgresql() {
     sqlx::query(lock).execute(&mut *held).await.expect("a lock");
 
     let mut process = Starting::serve(folder.path(), &[]);
-    says_it_starts(&process).await;
+    check_starting(&process).await;
     process.signal(Signal::SIGTERM);
     assert_eq!(process.wait().code(), Some(0), "{}", process.log());
     assert_eq!(postmaster(folder.path()), None, "PostgreSQL was left");
@@ -84,10 +84,10 @@ async fn a_start_answers_health_checks_and_sigterm_stops_its_postgresql() {
 
 #[actix_web::test]
 async fn sigterm_while_the_private_postgresql_starts_stops_both() {
-    let folder = killed_folder();
+    let folder = folder_of_killed_service();
     let taken = take_connections(folder.path()).await;
     let mut process = Starting::serve(folder.path(), &[]);
-    says_it_starts(&process).await;
+    check_starting(&process).await;
     process.signal(Signal::SIGTERM);
     eventually("it stops", || async { process.log().contains("stopping") }).await;
     assert_eq!(process.wait().code(), Some(0), "{}", process.log());
@@ -101,7 +101,7 @@ async fn sigterm_while_a_database_does_not_answer_ends_with_status_0() {
     let url = format!("postgres://hotline@{}/hotline", silent.local_addr().expect("an address"));
     let folder = crate::process::data_folder();
     let mut process = Starting::serve(folder.path(), &["--database-url", &url]);
-    says_it_starts(&process).await;
+    check_starting(&process).await;
     process.signal(Signal::SIGTERM);
     assert_eq!(process.wait().code(), Some(0), "{}", process.log());
 }
@@ -116,19 +116,19 @@ async fn a_service_with_a_frozen_database_answers_at_once_measured() {
     degrades_while_frozen(Duration::from_secs(1)).await;
 }
 
-/// Freezes the database, and continues it; each answer meanwhile takes at most `time_max`.
+/// Freezes the database, and lets it continue; each answer meanwhile takes at most `time_max`.
 async fn degrades_while_frozen(time_max: Duration) {
     let folder = prepared_folder();
     let mut process = Starting::serve(folder.path(), &[]);
     process.wait_until_ready().await;
-    send_to_postgres(folder.path(), Signal::SIGSTOP);
+    signal_postgres(folder.path(), Signal::SIGSTOP);
     eventually("the outage is seen", || async {
         let (status, ready) = process.get_within("/health/ready", time_max).await.expect("an answer in time");
         assert_eq!(status, 200, "{ready}");
         ready["status"] == "degraded" && ready["reasons"][0]["reason"] == "database"
     })
     .await;
-    send_to_postgres(folder.path(), Signal::SIGCONT);
+    signal_postgres(folder.path(), Signal::SIGCONT);
     eventually("the end is seen", || async {
         process.get("/health/ready").await.is_some_and(|(_, ready)| ready["status"] == "ready")
     })
@@ -138,7 +138,7 @@ async fn degrades_while_frozen(time_max: Duration) {
 }
 
 #[actix_web::test]
-async fn the_health_command_asks_the_address_of_the_configuration() {
+async fn the_health_command_calls_the_configured_address() {
     let folder = prepared_folder();
     let mut process = Starting::serve(folder.path(), &[]);
     process.wait_until_ready().await;

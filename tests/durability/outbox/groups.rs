@@ -1,4 +1,4 @@
-//! A group is a contact of its own, also through kills.
+//! A group is a contact of its own, even after kills.
 
 use serde_json::{Value, json};
 

@@ -21,7 +21,7 @@ const RECIPIENTS: usize = 100;
 /// Requests at once, which share the journal's syncs.
 const AT_ONCE: usize = 50;
 
-/// The percentage of messages that the provider has taken at each kill.
+/// The percentage of messages that the provider has accepted at each kill.
 const KILLED_AT: [usize; 3] = [0, 25, 60];
 
 /// How many messages a kill may double: those of calls under way, and those whose acceptance is not synced yet.
@@ -30,8 +30,8 @@ const DOUBLED_MAX: usize = 64 + 256;
 /// How long the whole outbox may take on a busy machine.
 const DRAIN_TIME_MAX: std::time::Duration = std::time::Duration::from_secs(240);
 
-/// Waits until the provider has taken this many messages.
-async fn wait_until_taken(office: &Office, account: &str, count: usize) {
+/// Waits until the provider has accepted this many messages.
+async fn wait_until_accepted(office: &Office, account: &str, count: usize) {
     let deadline = std::time::Instant::now() + crate::support::patience(DRAIN_TIME_MAX);
     // The texts are compared only once there are enough messages: some have arrived twice.
     while office.provider.accepted_count(account) < count
@@ -42,7 +42,7 @@ async fn wait_until_taken(office: &Office, account: &str, count: usize) {
     }
 }
 
-/// How often the message with each text was taken.
+/// How often the message with each text was accepted.
 fn counts_by_text(accepted: &[Call]) -> HashMap<&str, usize> {
     let mut counts = HashMap::with_capacity(accepted.len());
     for call in accepted {
@@ -70,16 +70,16 @@ async fn thousands_of_messages_survive_kills_and_few_arrive_twice() {
         .collect::<()>()
         .await;
     assert_eq!(office.provider.accepted_count("2001"), 0);
-    // Killed before anything was taken, and then in the middle of it.
+    // Killed before anything was accepted, and then in the middle of it.
     office.kill();
     office.provider.always("2001", Answer::Accept);
     for killed_at in KILLED_AT {
         office.start();
-        wait_until_taken(&office, "2001", (messages * killed_at / 100).max(1)).await;
+        wait_until_accepted(&office, "2001", (messages * killed_at / 100).max(1)).await;
         office.kill();
     }
     office.start();
-    wait_until_taken(&office, "2001", messages).await;
+    wait_until_accepted(&office, "2001", messages).await;
     eventually("no message is queued", || async {
         office.api.get("/messages?status=queued").await.body["data"] == json!([])
     })
@@ -87,8 +87,8 @@ async fn thousands_of_messages_survive_kills_and_few_arrive_twice() {
 
     let accepted = office.provider.accepted("2001");
     let doubles = accepted.len() - messages;
-    println!("{doubles} of {messages} messages were taken twice in {} kills", KILLED_AT.len());
-    assert!(doubles <= KILLED_AT.len() * DOUBLED_MAX, "{doubles} messages were taken twice");
+    println!("{doubles} of {messages} messages were accepted twice in {} kills", KILLED_AT.len());
+    assert!(doubles <= KILLED_AT.len() * DOUBLED_MAX, "{doubles} messages were accepted twice");
     for recipient in 0..RECIPIENTS {
         let mut order: Vec<&str> = Vec::new();
         for call in accepted.iter().filter(|call| call.to == number(recipient)) {
@@ -151,8 +151,8 @@ async fn set_channel(office: &Office, status: &str) {
 }
 
 /// A service that was killed at this point while it sent a campaign's only message, and runs again. The provider had
-/// taken `taken` messages at the kill. Also returns the campaign's id.
-async fn killed_while_sending(account: &str, point: &str, taken: usize) -> (Office, i64) {
+/// accepted `accepted` messages at the kill. Also returns the campaign's id.
+async fn killed_while_sending(account: &str, point: &str, accepted: usize) -> (Office, i64) {
     let mut office = Office::open(account).await;
     office.kill();
     set_channel(&office, "error").await;
@@ -172,7 +172,7 @@ async fn killed_while_sending(account: &str, point: &str, taken: usize) -> (Offi
     office.kill();
     set_channel(&office, "connected").await;
     office.start_until(point);
-    assert_eq!(office.provider.accepted_count(account), taken);
+    assert_eq!(office.provider.accepted_count(account), accepted);
     office.start();
     (office, campaign)
 }

@@ -42,7 +42,8 @@ impl Office {
     async fn open(account: &str) -> Self {
         let folder = prepared_folder();
         let provider = Provider::start().await;
-        let process = Process::try_serve(folder.path(), FAST).unwrap_or_else(|log| panic!("no start: {log}"));
+        let process =
+            Process::try_serve(folder.path(), FAST).unwrap_or_else(|log| panic!("hotline does not start: {log}"));
         let (company, channel) = with_database(folder.path(), async |db| {
             let company = Company::create(db, "Acme").await;
             let channel =
@@ -53,8 +54,8 @@ impl Office {
         let api = Api::new(process.address, &company.key);
         // A list of channels is read from the tables, but a filter by channel needs the directory to know it.
         let list = format!("/messages?channelId={}", channel.id);
-        let known = || async { api.get(&list).await.status == 200 };
-        eventually("the company is known", known).await;
+        let is_known = || async { api.get(&list).await.status == 200 };
+        eventually("the company is known", is_known).await;
         Self { folder, provider, process: Some(process), company, channel, api }
     }
 
@@ -70,7 +71,8 @@ impl Office {
     }
 
     fn start(&mut self) {
-        let process = Process::try_serve(self.path(), FAST).unwrap_or_else(|log| panic!("no start: {log}"));
+        let process =
+            Process::try_serve(self.path(), FAST).unwrap_or_else(|log| panic!("hotline does not start: {log}"));
         self.api = Api::new(process.address, &self.company.key);
         self.process = Some(process);
     }
@@ -97,7 +99,7 @@ impl Office {
         Phone { id: account.to_owned(), number: "15550783881".to_owned() }
     }
 
-    /// Calls the hook as the provider does, and repeats the call until it is answered 200.
+    /// Calls the hook as the provider does, and repeats the call until it is answered with 200.
     async fn call_hook(&self, body: &Value) {
         let body = body.to_string();
         let path = format!("/hooks/{}", self.channel.public_key);
@@ -109,10 +111,10 @@ impl Office {
         eventually("the hook answers", call).await;
     }
 
-    async fn send(&self, number: &str, body: &str, after: Value) -> String {
+    async fn send(&self, number: &str, body: &str, more_fields: Value) -> String {
         let mut message = json!({"channelId": self.channel.id, "number": number, "type": "text", "body": body});
-        if let (Value::Object(message), Value::Object(after)) = (&mut message, after) {
-            message.extend(after);
+        if let (Value::Object(message), Value::Object(more)) = (&mut message, more_fields) {
+            message.extend(more);
         }
         let reply = self.api.retry_while_busy(|| self.api.request(Method::POST, "/messages").json(&message)).await;
         reply.data(202)["jobId"].as_str().expect("a job").to_owned()

@@ -1,4 +1,4 @@
-//! A token that is refused holds the channel's outbox; the command line brings it back.
+//! A token that is refused holds the channel's outbox until the command line renews the token.
 
 use serde_json::json;
 
@@ -20,7 +20,7 @@ async fn a_refused_token_holds_the_outbox_until_it_is_renewed_and_then_it_drains
     let shown = office.api.get(&path).await.data(200).clone();
     assert_eq!(shown["lastError"], "Error validating access token: Session has expired");
 
-    // The outbox is held: a start tries nothing either, and new messages wait behind the earlier ones.
+    // The outbox is held: a restart sends nothing either, and new messages wait behind the earlier ones.
     office.kill();
     office.start();
     let calls_before = office.provider.calls("2201").len();

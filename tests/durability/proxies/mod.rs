@@ -1,5 +1,5 @@
 //! Hotline behind nginx and Caddy, with the configurations of `packaging/`: what a browser and a program do works
-//! through each, and neither lets a client name another address. `make packaging` runs this; where a proxy is not
+//! through each, and neither lets a client claim another address. `make packaging` runs this; where a proxy is not
 //! installed, it says so.
 
 mod proxy;
@@ -88,13 +88,13 @@ impl Site {
         Some(Self { process, proxy, channel_key, foreign_token, bound_token, api, _folder: folder })
     }
 
-    /// A sign-in of the panel's page, from a browser that sends only its origin.
-    fn panel(&self, origin: &str, body: &Value) -> reqwest::RequestBuilder {
+    /// A sign-in at the panel's page, from a browser that sends only its origin.
+    fn sign_in_request(&self, origin: &str, body: &Value) -> reqwest::RequestBuilder {
         self.api.anonymous(Method::POST, "/panel/api/v1/session").header("origin", origin).json(body)
     }
 
     async fn sign_in(&self, origin: &str) -> Reply {
-        Reply::of(self.panel(origin, &json!({"email": "ana@example.com", "password": PASSWORD}))).await
+        Reply::of(self.sign_in_request(origin, &json!({"email": "ana@example.com", "password": PASSWORD}))).await
     }
 
     /// A request of a visitor's browser.
@@ -104,9 +104,9 @@ impl Site {
     }
 
     async fn check_sign_in(&self) {
-        let signed = self.sign_in(&self.proxy.base).await;
-        assert_eq!(signed.data(200)["state"], "open");
-        let cookie = signed.headers["set-cookie"].to_str().expect("a cookie").to_owned();
+        let signed_in = self.sign_in(&self.proxy.base).await;
+        assert_eq!(signed_in.data(200)["state"], "open");
+        let cookie = signed_in.headers["set-cookie"].to_str().expect("a cookie").to_owned();
         assert!(cookie.starts_with("__Host-hotline=") && cookie.ends_with("; Secure"), "{cookie}");
         let cookie = cookie.split(';').next().expect("the cookie").to_owned();
         let session = self.api.anonymous(Method::GET, "/panel/api/v1/session").header("cookie", cookie);
@@ -170,7 +170,7 @@ impl Site {
         self.api.send_form(form.file("a.png", "image/png", &picture)).await.data(202);
         let messages = self.api.all("/messages?type=media").await;
         let url = messages[0]["media"]["url"].as_str().expect("an address");
-        assert!(url.starts_with(&format!("{}/media/", self.proxy.base)), "{url} is no address of the proxy");
+        assert!(url.starts_with(&format!("{}/media/", self.proxy.base)), "{url} is not an address of the proxy");
         let file = self.api.anonymous(Method::GET, url).send().await.expect("a file").bytes().await.expect("all of it");
         assert!(file == picture, "{} bytes of {}", file.len(), picture.len());
     }
@@ -199,7 +199,7 @@ async fn check_all(kind: Kind) {
     site.check_event_stream().await;
     site.check_upload(ticket).await;
     site.check_bound_tokens().await;
-    let http = site.proxy.redirected().await;
+    let http = site.proxy.redirect_target().await;
     assert!(http.starts_with("https://localhost"), "{http}");
     site.process.terminate();
 }

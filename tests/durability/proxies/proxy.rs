@@ -1,5 +1,5 @@
-//! nginx or Caddy as a process, with the configuration that is shipped: names, ports and the certificate are replaced as an
-//! operator does, and nothing else.
+//! nginx or Caddy as a process, with the configuration that is shipped: only names, ports and the certificate are
+//! replaced, as an operator would.
 
 use std::net::{IpAddr, SocketAddr};
 use std::path::{Path, PathBuf};
@@ -53,7 +53,7 @@ pub struct Proxy {
     /// `https://localhost:port`.
     pub base: String,
     http: SocketAddr,
-    trusted: PathBuf,
+    certificate: PathBuf,
     folder: TempDir,
 }
 
@@ -76,16 +76,16 @@ impl Proxy {
         let folder = empty_folder();
         // `localhost` is 127.0.0.1, so the ports must be free at that address.
         let [http, https] = [(); 2].map(|()| SocketAddr::from(([127, 0, 0, 1], free_port())));
-        let (mut command, trusted) = match kind {
+        let (mut command, certificate) = match kind {
             Kind::Nginx => nginx(folder.path(), upstream, http, https),
             Kind::Caddy => caddy(folder.path(), upstream, http, https),
         };
         let log = std::fs::File::create(folder.path().join("proxy.log")).expect("a log");
         let errors = log.try_clone().expect("a log");
         let child = command.stdin(Stdio::null()).stdout(log).stderr(errors).spawn().expect("the proxy runs");
-        let proxy = Self { child, base: format!("https://localhost:{}", https.port()), http, trusted, folder };
+        let proxy = Self { child, base: format!("https://localhost:{}", https.port()), http, certificate, folder };
         eventually("the proxy answers", || async {
-            if !proxy.trusted.is_file() {
+            if !proxy.certificate.is_file() {
                 return false;
             }
             let live = proxy.client(None).get(format!("{}/health/live", proxy.base)).send().await;
@@ -95,12 +95,12 @@ impl Proxy {
         proxy
     }
 
-    /// A client that trusts the proxy's certificate alone, and speaks HTTP/1.1.
+    /// A client that trusts only the proxy's certificate, and speaks HTTP/1.1.
     #[allow(clippy::disallowed_methods)] // It trusts only the proxy's certificate.
     fn client(&self, from: Option<IpAddr>) -> Client {
         hotline::tls::install();
         let mut roots = RootCertStore::empty();
-        let pem = std::fs::read(&self.trusted).expect("the certificate");
+        let pem = std::fs::read(&self.certificate).expect("the certificate");
         roots.add(CertificateDer::from_pem_slice(&pem).expect("a certificate")).expect("a root");
         let trust = ClientConfig::builder().with_root_certificates(roots).with_no_client_auth();
         let client = Client::builder().tls_backend_preconfigured(trust).http1_only().redirect(Policy::none());
@@ -120,7 +120,7 @@ impl Proxy {
     }
 
     /// The address to which the proxy redirects a request over http.
-    pub async fn redirected(&self) -> String {
+    pub async fn redirect_target(&self) -> String {
         let url = format!("http://localhost:{}/docs/?a=b", self.http.port());
         let response = self.client(None).get(url).send().await.expect("a response");
         assert!(response.status().is_redirection(), "{}", response.status());

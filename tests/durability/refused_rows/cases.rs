@@ -1,5 +1,5 @@
-//! Every column of every live row, with whatever PostgreSQL refuses in it. The columns are those of the rows, and are
-//! compared with those of the tables, so a new one cannot be forgotten.
+//! Every column of every live row, with values that PostgreSQL may refuse in it. The columns are the fields of the row
+//! types, which are compared with the columns of the tables, so that a new one cannot be forgotten.
 
 use std::collections::BTreeSet;
 
@@ -13,10 +13,10 @@ use crate::support::{Company, OwnApp};
 /// Far above the ids that the service assigns in a test.
 const FIRST_ID: i64 = 1_000_000_000;
 
-/// Characters of a text that no index takes: a third of a page is 2,704 bytes.
-const LONG: usize = 6000;
+/// Characters of a text that no index accepts: its maximum is a third of a page, 2,704 bytes.
+const LONG_TEXT_CHARS: usize = 6000;
 
-/// Fields of rows that are no columns: their values are in the events' log, in a text that may hold anything.
+/// Fields of rows that are not columns: their values are in the log of events, in a text that may hold anything.
 const LOGGED: [&str; 3] = ["was", "by", "contact_was"];
 
 /// The company and the contact of the rows.
@@ -39,17 +39,17 @@ pub struct Case {
 }
 
 /// The number of [`values`].
-const VALUES: usize = 16;
+const VALUE_COUNT: usize = 16;
 
 /// Values of several types that are put in place of a row's value.
-fn values(marker: &str) -> [(&'static str, Value); VALUES] {
+fn values(marker: &str) -> [(&'static str, Value); VALUE_COUNT] {
     // Random, since the size of an index entry counts after compression.
     let mut state = 7_u32;
     let mut next = || {
         state = state.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
         (state >> 24) as u8
     };
-    let bytes: Vec<u8> = (0..LONG).map(|_| next()).collect();
+    let bytes: Vec<u8> = (0..LONG_TEXT_CHARS).map(|_| next()).collect();
     let long: String = bytes.iter().map(|byte| char::from(b'!' + byte % 90)).collect();
     let deep = (0..120).fold(json!(marker), |inner, _| Value::Array(vec![inner]));
     [
@@ -103,7 +103,7 @@ pub fn cases(owner: &Owner) -> Vec<Case> {
         value_paths.retain(|path| !["/Ticket/id", "/Event/id", "/Message/id", "/Schedule/id"].contains(&path.as_str()));
         value_paths.retain(|path| path.split('/').nth(2).is_none_or(|field| !LOGGED.contains(&field)));
         for path in &value_paths {
-            for number in 0..VALUES {
+            for number in 0..VALUE_COUNT {
                 id += 1;
                 let marker = format!("marker-{id}-");
                 let (what, value) = values(&marker)[number].clone();
@@ -115,8 +115,8 @@ pub fn cases(owner: &Owner) -> Vec<Case> {
                 // The row may have taken the value in another form.
                 let kept = serde_json::to_string(&change).expect("JSON");
                 let is_kept = kept.contains(&marker);
-                let is_name = path.ends_with("/id") || path.ends_with("/key");
-                let row = if is_name { None } else { row_of(&change) };
+                let is_identifier = path.ends_with("/id") || path.ends_with("/key");
+                let row = if is_identifier { None } else { row_of(&change) };
                 let refused = (is_kept && what.contains("U+0000")).then_some(marker);
                 let message_id = match &change {
                     Change::Progress(row) if refused.is_some() => Some(row.message_id.0),
@@ -154,7 +154,7 @@ pub fn neighbour(owner: &Owner, number: i64) -> Change {
     }
 }
 
-/// Fails unless the columns of each live table are the fields of a row that is tried.
+/// Fails unless the columns of each live table are the fields of its sample.
 pub async fn check_columns(db: &PgPool, owner: &Owner) {
     for (table, kind) in [
         ("tickets", 0),
@@ -189,9 +189,9 @@ pub async fn check(db: &PgPool, cases: &[Case], last: Seq) {
         .await
         .expect("count");
     assert_eq!(neighbours, cases.len() as i64, "a refused row took others with it");
-    let kept: Vec<(String, Option<i64>)> =
+    let rejected: Vec<(String, Option<i64>)> =
         sqlx::query_as("select change::text, row_id from rejected_changes").fetch_all(db).await.expect("rejected");
-    assert!(kept.len() < cases.len(), "every case was refused, although most values can be stored");
+    assert!(rejected.len() < cases.len(), "every case was refused, although most values can be stored");
     assert!(cases.iter().any(|case| case.message_id.is_some()));
     for Case { name, refused, row, message_id, .. } in cases {
         if let Some(message) = message_id {
@@ -203,13 +203,13 @@ pub async fn check(db: &PgPool, cases: &[Case], last: Seq) {
             assert_ne!(status, "queued", "{name}: the message would be sent again");
         }
         if let Some(marker) = refused {
-            assert!(kept.iter().any(|(change, _)| change.contains(marker)), "{name} is not in rejected_changes");
+            assert!(rejected.iter().any(|(change, _)| change.contains(marker)), "{name} is not in rejected_changes");
         }
         if let Some((table, id)) = row {
             let sql = sqlx::AssertSqlSafe(format!("select exists (select from {table} where id = {id})"));
             let is_written: bool = sqlx::query_scalar(sql).fetch_one(db).await.expect("exists");
-            let is_kept = kept.iter().any(|(_, row)| row.is_some_and(|row| row.to_string() == *id));
-            assert!(is_written || is_kept, "{name}: the row is neither written nor set aside");
+            let is_rejected = rejected.iter().any(|(_, row)| row.is_some_and(|row| row.to_string() == *id));
+            assert!(is_written || is_rejected, "{name}: the row is neither written nor set aside");
         }
     }
 }

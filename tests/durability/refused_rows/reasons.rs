@@ -5,8 +5,8 @@ use sqlx::AssertSqlSafe;
 
 use crate::support::{OwnApp, eventually};
 
-/// At least one code of each class that is no outage (PostgreSQL 15, Appendix A), and those that are often met.
-const REASONS: &[&str] = &[
+/// At least one code of each class that is not an outage (PostgreSQL 15, Appendix A), and the common ones.
+const ERROR_CODES: &[&str] = &[
     "03000", "0A000", "0B000", "0F001", "0LP01", "0P000", "0Z002", "20000", "21000", "22000", "22P05", "23000",
     "23502", "23505", "23514", "24000", "26000", "27000", "2B000", "2D000", "2F005", "34000", "38001", "39P01",
     "3B001", "3F000", "42501", "42601", "42703", "42804", "42883", "42P01", "42P10", "44000", "54000", "54001",
@@ -35,13 +35,13 @@ async fn a_row_refused_with_any_error_code_is_set_aside_alone() {
     let ticket = app.ticket("5511900000001").await;
     let mut expected = vec!["first".to_owned()];
     app.api.post("/messages", json!({"ticketId": ticket, "type": "text", "body": "first"})).await.data(202);
-    for reason in REASONS {
-        for body in [format!("insert-{reason}"), format!("beside {reason}")] {
+    for code in ERROR_CODES {
+        for body in [format!("insert-{code}"), format!("beside {code}")] {
             app.api.post("/messages", json!({"ticketId": ticket, "type": "text", "body": body})).await.data(202);
         }
-        expected.push(format!("beside {reason}"));
+        expected.push(format!("beside {code}"));
     }
-    // Each refused row takes statements of its own, and a list waits only seconds for what was accepted before it.
+    // Each refused row needs statements of its own, and a list waits only seconds for what was accepted before it.
     eventually("all is written or set aside", || async { store.log.flushed() == store.log.appended() }).await;
     let stored = app.api.all(&format!("/tickets/{ticket}/messages")).await;
     let bodies: Vec<&str> = stored.iter().map(|message| message["body"].as_str().expect("body")).collect();
@@ -50,7 +50,7 @@ async fn a_row_refused_with_any_error_code_is_set_aside_alone() {
         .fetch_all(db)
         .await
         .expect("rejected");
-    assert_eq!(refused, REASONS.iter().map(|reason| format!("insert-{reason}")).collect::<Vec<_>>());
+    assert_eq!(refused, ERROR_CODES.iter().map(|code| format!("insert-{code}")).collect::<Vec<_>>());
     // A kind of change whose rows have no text: the last channel of a contact.
     let refuse_all = "create function refuse_all() returns trigger language plpgsql as $$
          begin raise exception 'refused for a test' using errcode = 'XX000'; end $$;

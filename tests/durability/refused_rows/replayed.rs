@@ -12,13 +12,13 @@ use crate::process::{Process, serving, with_database};
 use crate::support::template::prepared_folder;
 use crate::support::{Api, Company, check_events};
 
-async fn written(db: &PgPool, table: &str) -> i64 {
+async fn row_count(db: &PgPool, table: &str) -> i64 {
     let count = sqlx::AssertSqlSafe(format!("select count(*) from {table}"));
     sqlx::query_scalar(count).fetch_one(db).await.expect("a count")
 }
 
-/// Writes a journal as a process leaves it that is killed before its persister has begun; its id and last entry.
-fn leave(folder: &Path, cases: &[Case], beside: &Owner) -> (String, journal::Seq) {
+/// Writes a journal like that of a process killed before its persister has begun. Returns its id and last entry.
+fn write_journal(folder: &Path, cases: &[Case], neighbour_owner: &Owner) -> (String, journal::Seq) {
     let options = journal::Options { segment_bytes: 1 << 20, ..journal::Options::default() };
     let recovered = journal::open(&folder.join("journal"), options).expect("a journal");
     let id = recovered.id().to_owned();
@@ -30,7 +30,7 @@ fn leave(folder: &Path, cases: &[Case], beside: &Owner) -> (String, journal::Seq
     let mut last = 0;
     for (number, case) in (0_i64..).zip(cases) {
         append(&case.changes);
-        last = append(&[neighbour(beside, number)]);
+        last = append(&[neighbour(neighbour_owner, number)]);
     }
     journal.close().expect("closed");
     (id, last)
@@ -44,13 +44,13 @@ async fn a_start_replays_past_whatever_is_refused_in_any_column() {
 /// Messages are written before the other changes of their entries, over a connection of their own. The next start knows
 /// which of them were refused.
 #[actix_web::test]
-async fn a_replay_that_dies_when_its_messages_are_written_goes_on_after_them() {
+async fn a_replay_that_dies_when_its_messages_are_written_continues_after_them() {
     replays(true).await;
 }
 
 async fn replays(dies: bool) {
     let folder = prepared_folder();
-    let (owner, beside) = with_database(folder.path(), async |db| {
+    let (owner, neighbour_owner) = with_database(folder.path(), async |db| {
         let company = Company::create(db, "Acme").await;
         let other = Company::create(db, "Other").await;
         let new = ContactByNumber { number: "5511900000001", name: None, country: None };
@@ -59,7 +59,7 @@ async fn replays(dies: bool) {
     })
     .await;
     let cases = cases(&owner);
-    let (id, last) = leave(folder.path(), &cases, &beside);
+    let (id, last) = write_journal(folder.path(), &cases, &neighbour_owner);
     with_database(folder.path(), async |db| {
         sqlx::query("insert into journal_watermark (journal, seq, epoch) values ($1, 0, 0)")
             .bind(&id)
@@ -76,17 +76,17 @@ async fn replays(dies: bool) {
             assert!(died.is_err(), "it has died before it served");
         }
         with_database(folder.path(), async |db| {
-            let [messages, counted] = [written(db, "messages").await, written(db, "report_messages").await];
+            let [messages, counted] = [row_count(db, "messages").await, row_count(db, "report_messages").await];
             assert!(messages > 0 && counted == 0, "{messages} messages, {counted} figures");
             let mut connection = db.acquire().await.expect("a connection");
-            let rebuilt = reports::rebuild(&mut connection, beside.company.id).await;
+            let rebuilt = reports::rebuild(&mut connection, neighbour_owner.company.id).await;
             assert!(rebuilt.is_err(), "they would be counted once more by the next start: {rebuilt:?}");
         })
         .await;
     }
     let served = Process::serve(folder.path());
     assert_eq!(served.replayed(), last);
-    let api = Api::new(served.address, &beside.company.key);
+    let api = Api::new(served.address, &neighbour_owner.company.key);
     for path in ["/tickets", "/messages", "/contacts"] {
         api.get(path).await.data(200);
     }
@@ -99,9 +99,9 @@ async fn replays(dies: bool) {
             .fetch_one(db)
             .await
             .expect("watermarks");
-        assert_eq!(watermarks, 1, "that of messages has gone with the replay");
-        check_events(db, beside.company.id).await;
-        for owner in [&owner, &beside] {
+        assert_eq!(watermarks, 1, "the replay has left the watermark of messages");
+        check_events(db, neighbour_owner.company.id).await;
+        for owner in [&owner, &neighbour_owner] {
             let counted: (i64, i64) = sqlx::query_as(
                 "select (select sum(outbound)::bigint from report_messages where company_id = $1 and dimension = 'company' and grain = 'day'),
                      (select count(*) from messages where company_id = $1 and direction = 'outbound')",

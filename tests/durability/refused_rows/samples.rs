@@ -98,7 +98,7 @@ pub fn samples(owner: &Owner, id: i64) -> Vec<Vec<Change>> {
         read_at: Some(at),
         updated_at: Some(at),
     };
-    // What is reported of a message changes one that exists.
+    // A report changes a message that exists, so the message is written before it.
     let with_message = |change: Change| {
         let bare = MessageRow {
             status: MessageStatus::Queued,

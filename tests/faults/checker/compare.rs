@@ -5,8 +5,10 @@ use std::collections::{HashMap, HashSet};
 use serde_json::Value;
 
 use super::{Stored, Ticket, Verdict};
-use crate::record::{Call, Deed, Outcome, Record};
+use crate::record::{Action, Call, Outcome, Record};
 
+/// Adds each contradiction between the record and the stored rows to the verdict. `shown_or_held` names the rows in its
+/// messages: `shown` by the service, or `held` by PostgreSQL.
 pub(super) fn compare(record: &Record, stored: &Stored, shown_or_held: &str, verdict: &mut Verdict) {
     check_messages(record, stored, shown_or_held, verdict);
     check_order(record, stored, shown_or_held, verdict);
@@ -23,14 +25,14 @@ fn check_messages(record: &Record, stored: &Stored, shown_or_held: &str, verdict
             verdict.contradict(format!("{shown_or_held} twice: {message:?} as {id} and {}", earlier.0));
         }
     }
-    for call in record.calls.iter().filter(|call| matches!(call.deed, Deed::Send | Deed::Say)) {
+    for call in record.calls.iter().filter(|call| matches!(call.action, Action::Send | Action::Say)) {
         let found = by_body.remove(call.label.as_str());
         match (call.outcome, found) {
             (Outcome::Acknowledged { .. }, None) => verdict.lose(call, shown_or_held),
-            (Outcome::Acknowledged { id, ticket }, Some((seen, message))) => {
+            (Outcome::Acknowledged { id, ticket }, Some((stored_id, message))) => {
                 let contact = record.people[call.conversation].contact;
-                if (id, ticket, contact) != (seen, message.ticket_id, message.contact_id) {
-                    verdict.contradict(format!("{shown_or_held} as {seen}, {message:?}: {call:?}"));
+                if (id, ticket, contact) != (stored_id, message.ticket_id, message.contact_id) {
+                    verdict.contradict(format!("{shown_or_held} as {stored_id}, {message:?}: {call:?}"));
                 }
             }
             (Outcome::Refused(_), Some(_)) => verdict.contradict(format!("refused and {shown_or_held}: {call:?}")),
@@ -49,13 +51,13 @@ fn check_order(record: &Record, stored: &Stored, shown_or_held: &str, verdict: &
     let mut answered_by_ticket: HashMap<(i64, bool), Vec<(&Call, i64)>> = HashMap::new();
     for call in &record.calls {
         let Some((id, ticket)) = call.acknowledged() else { continue };
-        let id = match call.deed {
-            Deed::Send | Deed::Say => Some(id),
-            Deed::Close => closings.get(call.label.as_str()).copied(),
+        let id = match call.action {
+            Action::Send | Action::Say => Some(id),
+            Action::Close => closings.get(call.label.as_str()).copied(),
             _ => None,
         };
         if let Some(id) = id {
-            answered_by_ticket.entry((ticket, call.deed == Deed::Close)).or_default().push((call, id));
+            answered_by_ticket.entry((ticket, call.action == Action::Close)).or_default().push((call, id));
         }
     }
     for answered in answered_by_ticket.values() {
@@ -90,7 +92,7 @@ fn check_closings(record: &Record, stored: &Stored, shown_or_held: &str, verdict
             verdict.contradict(format!("closed twice, {shown_or_held}: {event:?} as {id} and in ticket {earlier}"));
         }
     }
-    for call in record.calls.iter().filter(|call| call.deed == Deed::Close) {
+    for call in record.calls.iter().filter(|call| call.action == Action::Close) {
         let found = by_note.remove(call.label.as_str());
         match (call.outcome, found) {
             (Outcome::Acknowledged { .. }, None) => verdict.lose(call, shown_or_held),
@@ -107,24 +109,24 @@ fn check_closings(record: &Record, stored: &Stored, shown_or_held: &str, verdict
 }
 
 /// Transfers and reopenings have no note. There are as many as were acknowledged, and perhaps some of unknown outcome.
-/// Of transfers there may be fewer: one to where the ticket already is has no event.
+/// Transfers may be fewer: one to where the ticket already is has no event.
 fn check_transfers_and_reopenings(record: &Record, stored: &Stored, shown_or_held: &str, verdict: &mut Verdict) {
-    for (deed, kind) in [(Deed::Transfer, "transferred"), (Deed::Reopen, "reopened")] {
+    for (action, kind) in [(Action::Transfer, "transferred"), (Action::Reopen, "reopened")] {
         for id in stored.tickets.keys() {
-            let of_ticket = || record.calls.iter().filter(|call| call.deed == deed && call.ticket == Some(*id));
+            let of_ticket = || record.calls.iter().filter(|call| call.action == action && call.ticket == Some(*id));
             let acknowledged = of_ticket().filter(|call| call.acknowledged().is_some()).count();
             let unknown = of_ticket().filter(|call| call.is_unknown()).count();
-            let count_min = if deed == Deed::Transfer { acknowledged.min(1) } else { acknowledged };
-            let seen = stored.events.values().filter(|event| event.ticket_id == *id && event.kind == kind).count();
-            verdict.lost += count_min.saturating_sub(seen);
-            if !(count_min..=acknowledged + unknown).contains(&seen) {
+            let count_min = if action == Action::Transfer { acknowledged.min(1) } else { acknowledged };
+            let found = stored.events.values().filter(|event| event.ticket_id == *id && event.kind == kind).count();
+            verdict.lost += count_min.saturating_sub(found);
+            if !(count_min..=acknowledged + unknown).contains(&found) {
                 verdict.contradict(format!(
-                    "ticket {id} was {kind} {seen} times, {shown_or_held}: {acknowledged} acknowledged, {unknown} unknown"
+                    "ticket {id} was {kind} {found} times, {shown_or_held}: {acknowledged} acknowledged, {unknown} unknown"
                 ));
             }
         }
     }
-    // Every acknowledged ticket must exist to be counted.
+    // The loop above counts only in tickets that exist.
     let acknowledged_calls = record.calls.iter().filter_map(|call| Some((call, call.acknowledged()?.1)));
     for (call, _) in acknowledged_calls.filter(|(_, ticket)| !stored.tickets.contains_key(ticket)) {
         verdict.lose(call, shown_or_held);
@@ -146,9 +148,9 @@ fn check_openings(record: &Record, stored: &Stored, shown_or_held: &str, verdict
         if person.session.is_some() {
             // A visitor's message opens a ticket, and is its first.
             let mut opened = HashSet::new();
-            let first = stored.messages.values().filter(|message| opened.insert(message.ticket_id));
-            let by_visitor: HashSet<i64> = first
-                .filter(|first| record.calls.iter().any(|call| call.deed == Deed::Say && call.label == first.body))
+            let first_messages = stored.messages.values().filter(|message| opened.insert(message.ticket_id));
+            let by_visitor: HashSet<i64> = first_messages
+                .filter(|first| record.calls.iter().any(|call| call.action == Action::Say && call.label == first.body))
                 .map(|first| first.ticket_id)
                 .collect();
             for id in tickets.iter().filter(|id| !by_visitor.contains(id)) {
@@ -156,7 +158,7 @@ fn check_openings(record: &Record, stored: &Stored, shown_or_held: &str, verdict
             }
             continue;
         }
-        let opens = || record.calls.iter().filter(|call| call.deed == Deed::Open && call.conversation == number);
+        let opens = || record.calls.iter().filter(|call| call.action == Action::Open && call.conversation == number);
         let acknowledged: HashSet<i64> = opens().filter_map(|call| Some(call.acknowledged()?.0)).collect();
         let unknown = opens().filter(|call| call.is_unknown()).count();
         let others = tickets.iter().filter(|id| !acknowledged.contains(id)).count();
@@ -178,10 +180,10 @@ fn check_final_states(stored: &Stored, shown_or_held: &str, verdict: &mut Verdic
         /// `None` before the ticket is opened.
         is_open: Option<bool>,
         note: Option<&'a str>,
-        reopened: i32,
+        reopen_count: i32,
         queue_and_user: (Value, Value),
     }
-    let at = |side: &Option<Value>| {
+    let queue_and_user_of = |side: &Option<Value>| {
         side.as_ref().map(|side| (side["queue"]["id"].clone(), side["assignedTo"]["id"].clone())).unwrap_or_default()
     };
     let mut replays: HashMap<i64, TicketReplay<'_>> = HashMap::new();
@@ -189,7 +191,7 @@ fn check_final_states(stored: &Stored, shown_or_held: &str, verdict: &mut Verdic
         let replay = replays.entry(event.ticket_id).or_default();
         let is_possible = match (event.kind.as_str(), replay.is_open) {
             ("opened", None) => true,
-            ("transferred", Some(true)) => at(&event.from) == replay.queue_and_user,
+            ("transferred", Some(true)) => queue_and_user_of(&event.from) == replay.queue_and_user,
             ("closed", Some(true)) => true,
             ("reopened", Some(false)) => note_of(&event.from) == replay.note,
             _ => false,
@@ -198,11 +200,11 @@ fn check_final_states(stored: &Stored, shown_or_held: &str, verdict: &mut Verdic
             verdict.contradict(format!("event {id} cannot follow, {shown_or_held}: {event:?}"));
         }
         match event.kind.as_str() {
-            "opened" | "transferred" => replay.queue_and_user = at(&event.to),
+            "opened" | "transferred" => replay.queue_and_user = queue_and_user_of(&event.to),
             "closed" => replay.note = note_of(&event.to),
             "reopened" => {
                 replay.note = None;
-                replay.reopened += 1;
+                replay.reopen_count += 1;
             }
             _ => {}
         }
@@ -218,7 +220,7 @@ fn check_final_states(stored: &Stored, shown_or_held: &str, verdict: &mut Verdic
             contact_id: ticket.contact_id,
             status: if replay.is_open == Some(true) { "open" } else { "closed" }.to_owned(),
             wrapup_note: replay.note.map(str::to_owned),
-            reopen_count: replay.reopened,
+            reopen_count: replay.reopen_count,
             last_message_id: last.remove(id),
         };
         if *ticket != expected || replay.is_open.is_none() {

@@ -21,7 +21,7 @@ use compare::compare;
 use crate::record::{Call, Outcome, Record};
 use crate::support::Api;
 
-/// How many tickets are being read at a time.
+/// How many tickets are read at a time.
 const CONCURRENT_READS: usize = 8;
 
 /// The result of a comparison.
@@ -92,7 +92,7 @@ pub async fn check_held(
 ) -> Verdict {
     let (held, rejected) = (Stored::held(db, company).await, count_rejected(db, company).await);
     if held != shown {
-        verdict.contradict("the tables hold something else than the service shows".to_owned());
+        verdict.contradict("the tables hold something other than what the service shows".to_owned());
     }
     compare(record, &held, "held", &mut verdict);
     if rejected > 0 {
@@ -119,10 +119,10 @@ impl Stored {
         let mut stored = Self::default();
         let listed = api.all("/tickets?perPage=1000").await;
         let reads = stream::iter(listed).map(|row| read_ticket(api, row)).buffered(CONCURRENT_READS);
-        for (row, alone, events) in reads.collect::<Vec<_>>().await {
+        for (row, single, events) in reads.collect::<Vec<_>>().await {
             let id = int(&row["id"]);
-            if alone != row {
-                verdict.contradict(format!("ticket {id} is {row} in the list and {alone} by itself"));
+            if single != row {
+                verdict.contradict(format!("ticket {id} is {row} in the list and {single} by itself"));
             }
             let ticket = Ticket {
                 contact_id: int(&row["contact"]["id"]),
@@ -148,16 +148,20 @@ impl Stored {
     /// The records as PostgreSQL holds them.
     async fn held(db: &PgPool, company: i64) -> Self {
         Self {
-            tickets: held(
+            tickets: held_rows(
                 db,
                 company,
                 "select id, contact_id, status, wrapup_note, reopen_count, last_message_id from tickets
                     where company_id = $1",
             )
             .await,
-            messages: held(db, company, "select id, ticket_id, contact_id, body from messages where company_id = $1")
-                .await,
-            events: held(
+            messages: held_rows(
+                db,
+                company,
+                "select id, ticket_id, contact_id, body from messages where company_id = $1",
+            )
+            .await,
+            events: held_rows(
                 db,
                 company,
                 r#"select id, ticket_id, type, "from", "to" from ticket_events where company_id = $1"#,
@@ -170,9 +174,9 @@ impl Stored {
 /// Reads a ticket of the list by itself, and its events. Returns the row of the list, the ticket, and the events.
 async fn read_ticket(api: &Api, row: Value) -> (Value, Value, Vec<Value>) {
     let id = int(&row["id"]);
-    let alone = api.get(&format!("/tickets/{id}")).await.data(200).clone();
+    let single = api.get(&format!("/tickets/{id}")).await.data(200).clone();
     let events = api.all(&format!("/tickets/{id}/events?perPage=1000")).await;
-    (row, alone, events)
+    (row, single, events)
 }
 
 #[derive(sqlx::FromRow)]
@@ -182,7 +186,7 @@ struct Identified<T> {
     row: T,
 }
 
-async fn held<T>(db: &PgPool, company: i64, statement: &'static str) -> BTreeMap<i64, T>
+async fn held_rows<T>(db: &PgPool, company: i64, statement: &'static str) -> BTreeMap<i64, T>
 where
     T: for<'r> sqlx::FromRow<'r, sqlx::postgres::PgRow> + Send + Unpin,
 {
@@ -197,9 +201,9 @@ async fn count_rejected(db: &PgPool, company: i64) -> i64 {
 }
 
 fn int(value: &Value) -> i64 {
-    value.as_i64().unwrap_or_else(|| panic!("no number: {value}"))
+    value.as_i64().unwrap_or_else(|| panic!("not a number: {value}"))
 }
 
 fn text(value: &Value) -> String {
-    value.as_str().unwrap_or_else(|| panic!("no text: {value}")).to_owned()
+    value.as_str().unwrap_or_else(|| panic!("not a text: {value}")).to_owned()
 }

@@ -4,7 +4,7 @@ use serde_json::json;
 
 use super::compare::compare;
 use super::{Event, Message, Stored, Ticket, Verdict};
-use crate::record::{Call, Deed, Outcome, Person, Record};
+use crate::record::{Action, Call, Outcome, Person, Record};
 
 const CONTACT: i64 = 1;
 const TICKET: i64 = 10;
@@ -12,20 +12,20 @@ const TICKET: i64 = 10;
 /// A ticket that was opened, talked in, transferred, closed and reopened, each call after the answer of the one before.
 fn record() -> Record {
     let acknowledged = |id| Outcome::Acknowledged { id, ticket: TICKET };
-    let deeds = [
-        (Deed::Open, "open", acknowledged(TICKET)),
-        (Deed::Send, "first", acknowledged(100)),
-        (Deed::Send, "second", acknowledged(101)),
-        (Deed::Send, "refused", Outcome::Refused(503)),
-        (Deed::Send, "unknown", Outcome::Unknown),
-        (Deed::Transfer, "transfer", acknowledged(TICKET)),
-        (Deed::Close, "close", acknowledged(TICKET)),
-        (Deed::Reopen, "reopen", acknowledged(TICKET)),
+    let actions = [
+        (Action::Open, "open", acknowledged(TICKET)),
+        (Action::Send, "first", acknowledged(100)),
+        (Action::Send, "second", acknowledged(101)),
+        (Action::Send, "refused", Outcome::Refused(503)),
+        (Action::Send, "unknown", Outcome::Unknown),
+        (Action::Transfer, "transfer", acknowledged(TICKET)),
+        (Action::Close, "close", acknowledged(TICKET)),
+        (Action::Reopen, "reopen", acknowledged(TICKET)),
     ];
-    let calls = deeds.into_iter().zip((0..).step_by(2)).map(|((deed, label, outcome), started)| Call {
-        deed,
+    let calls = actions.into_iter().zip((0..).step_by(2)).map(|((action, label, outcome), started)| Call {
+        action,
         conversation: 0,
-        ticket: (deed != Deed::Open).then_some(TICKET),
+        ticket: (action != Action::Open).then_some(TICKET),
         label: label.to_owned(),
         keyed: false,
         started,
@@ -78,7 +78,7 @@ fn verdict(change: impl FnOnce(&mut Stored)) -> Verdict {
     verdict
 }
 
-/// How many changes are lost. Fails if nothing is contradicted.
+/// How many acknowledged changes the checker finds lost after this change. Fails if it finds no contradiction.
 #[track_caller]
 fn count_lost(change: impl FnOnce(&mut Stored)) -> usize {
     let verdict = verdict(change);
@@ -89,11 +89,11 @@ fn count_lost(change: impl FnOnce(&mut Stored)) -> usize {
 #[test]
 fn records_that_match_the_calls_are_not_contradicted() {
     assert_eq!(verdict(|_| ()).contradictions, Vec::<String>::new());
-    let with_the_unknown = verdict(|stored| {
+    let with_unknown_call = verdict(|stored| {
         stored.messages.insert(102, message("unknown"));
         stored.tickets.entry(TICKET).and_modify(|ticket| ticket.last_message_id = Some(102));
     });
-    assert_eq!(with_the_unknown.contradictions, Vec::<String>::new());
+    assert_eq!(with_unknown_call.contradictions, Vec::<String>::new());
 }
 
 #[test]
@@ -119,19 +119,19 @@ fn duplicates_and_changes_without_a_call_are_contradicted() {
 }
 
 #[test]
-fn ids_in_another_order_than_the_answers_are_contradicted() {
+fn ids_in_a_different_order_from_the_answers_are_contradicted() {
     let mut reordered = record();
     // The second ended before the first started.
     reordered.calls[1].started = 50;
     reordered.calls[1].ended = 51;
-    let mut seen = Verdict::default();
-    compare(&reordered, &stored(), "held", &mut seen);
-    assert_eq!(seen.contradictions.len(), 1, "{:?}", seen.contradictions);
-    assert!(seen.contradictions[0].contains("answered first"), "{:?}", seen.contradictions);
+    let mut verdict = Verdict::default();
+    compare(&reordered, &stored(), "held", &mut verdict);
+    assert_eq!(verdict.contradictions.len(), 1, "{:?}", verdict.contradictions);
+    assert!(verdict.contradictions[0].contains("answered first"), "{:?}", verdict.contradictions);
 }
 
 #[test]
-fn a_ticket_in_another_state_than_its_events_end_in_is_contradicted() {
+fn a_ticket_whose_state_differs_from_that_after_its_events_is_contradicted() {
     let changes: [fn(&mut Ticket); 4] = [
         |ticket| ticket.status = "closed".to_owned(),
         |ticket| ticket.wrapup_note = Some("close".to_owned()),

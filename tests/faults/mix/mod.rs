@@ -14,7 +14,7 @@ use tokio::sync::watch;
 use tokio::task::JoinHandle;
 use world::World;
 
-use crate::record::{Call, Deed, Outcome, Person, Record};
+use crate::record::{Action, Call, Outcome, Person, Record};
 use crate::support::{Api, Company, eventually};
 
 /// Callers at once; every other one also reads lists, which need the database, and so waits while it is away.
@@ -34,13 +34,13 @@ const REPLAYED_MAX: usize = 200;
 pub struct Door {
     /// Clients of its addresses; empty while it is down.
     pub apis: Vec<Api>,
-    /// Raised when callers without an answer may call again.
+    /// Raised when callers whose call was not answered may call again.
     pub life: u64,
-    /// Whether the load ends.
+    /// Whether the load is over.
     pub over: bool,
 }
 
-/// A load that runs.
+/// A running load.
 pub struct Mix {
     world: Arc<World>,
     callers: Vec<JoinHandle<Vec<Call>>>,
@@ -57,8 +57,8 @@ impl Mix {
         let world = Arc::new(World::of(company, people));
         let mut first = Vec::new();
         for (number, conversation) in world.conversations.iter().enumerate() {
-            let deed = if conversation.person.session.is_some() { Deed::Say } else { Deed::Open };
-            let call = world.carry_out(api, world.plan(deed, number, format!("first/{number}"), false)).await;
+            let action = if conversation.person.session.is_some() { Action::Say } else { Action::Open };
+            let call = world.carry_out(api, world.plan(action, number, format!("first/{number}"), false)).await;
             assert!(call.acknowledged().is_some(), "the first call of a conversation failed: {call:?}");
             first.push(call);
         }
@@ -138,9 +138,10 @@ async fn run_caller(world: Arc<World>, caller: usize, mut door: watch::Receiver<
     let mut calls: Vec<Call> = Vec::new();
     let mut unanswered_life = 0;
     for number in 0.. {
-        let found = door.wait_for(|door| door.over || (!door.apis.is_empty() && door.life > unanswered_life)).await;
-        let found = found.ok().filter(|door| !door.over);
-        let Some((api, life)) = found.and_then(|door| Some((door.apis.choose(&mut rand::rng())?.clone(), door.life)))
+        let open_door = door.wait_for(|door| door.over || (!door.apis.is_empty() && door.life > unanswered_life)).await;
+        let open_door = open_door.ok().filter(|door| !door.over);
+        let Some((api, life)) =
+            open_door.and_then(|door| Some((door.apis.choose(&mut rand::rng())?.clone(), door.life)))
         else {
             break;
         };
@@ -152,7 +153,7 @@ async fn run_caller(world: Arc<World>, caller: usize, mut door: watch::Receiver<
             }
         }
         let conversation = rand::random_range(0..world.conversations.len());
-        let Some(deed) = world.choose(conversation) else {
+        let Some(action) = world.choose(conversation) else {
             let is_answered = match caller % 2 {
                 0 => world.read(&api, conversation).await,
                 _ => world.list(&api, conversation).await,
@@ -162,7 +163,7 @@ async fn run_caller(world: Arc<World>, caller: usize, mut door: watch::Receiver<
             }
             continue;
         };
-        let call = world.plan(deed, conversation, format!("{caller}/{number}"), rand::random());
+        let call = world.plan(action, conversation, format!("{caller}/{number}"), rand::random());
         let call = world.carry_out(&api, call).await;
         match call.outcome {
             Outcome::Unknown => unanswered_life = life,

@@ -9,10 +9,10 @@ use reqwest::{Method, RequestBuilder};
 use serde_json::{Value, json};
 
 use super::PAUSE;
-use crate::record::{Call, Deed, Outcome, Person};
+use crate::record::{Action, Call, Outcome, Person};
 use crate::support::{Api, Company, Reply};
 
-/// Failures that are kept: the first ones are the most useful.
+/// How many failures are kept: the first ones are the most useful.
 const FAILED_MAX: usize = 20;
 
 /// A conversation as its callers see it.
@@ -24,6 +24,7 @@ pub(super) struct Conversation {
     pub(super) closed: AtomicBool,
 }
 
+/// What all callers share.
 pub(super) struct World {
     pub(super) company: Company,
     pub(super) conversations: Vec<Conversation>,
@@ -62,51 +63,51 @@ impl World {
     }
 
     /// A random next change in a conversation, now and then an impossible one. `None`: the caller reads instead.
-    pub(super) fn choose(&self, conversation: usize) -> Option<Deed> {
+    pub(super) fn choose(&self, conversation: usize) -> Option<Action> {
         let Conversation { person, closed, .. } = &self.conversations[conversation];
         let is_visitor = person.session.is_some();
-        let opening = if is_visitor { Deed::Say } else { Deed::Open };
+        let opening = if is_visitor { Action::Say } else { Action::Open };
         let is_closed = closed.load(Ordering::Acquire) != rand::random_ratio(1, 20);
         match rand::random_range(0..100) {
             0..40 if is_closed => Some(opening),
-            40..85 if is_closed => Some(Deed::Reopen),
-            0..35 => Some(Deed::Send),
-            35..55 if is_visitor => Some(Deed::Say),
-            35..55 => Some(Deed::Send),
-            55..63 => Some(Deed::Transfer),
-            63..70 => Some(Deed::Close),
+            40..85 if is_closed => Some(Action::Reopen),
+            0..35 => Some(Action::Send),
+            35..55 if is_visitor => Some(Action::Say),
+            35..55 => Some(Action::Send),
+            55..63 => Some(Action::Transfer),
+            63..70 => Some(Action::Close),
             _ => None,
         }
     }
 
-    pub(super) fn plan(&self, deed: Deed, conversation: usize, label: String, keyed: bool) -> Call {
+    pub(super) fn plan(&self, action: Action, conversation: usize, label: String, keyed: bool) -> Call {
         let ticket = self.conversations[conversation].ticket.load(Ordering::Acquire);
-        let ticket = (!matches!(deed, Deed::Open | Deed::Say)).then_some(ticket);
-        Call { deed, conversation, ticket, label, keyed, started: 0, ended: 0, outcome: Outcome::Unknown }
+        let ticket = (!matches!(action, Action::Open | Action::Say)).then_some(ticket);
+        Call { action, conversation, ticket, label, keyed, started: 0, ended: 0, outcome: Outcome::Unknown }
     }
 
     fn request(&self, api: &Api, call: &Call) -> RequestBuilder {
         let Company { phone, support, ana, ben, solved, .. } = &self.company;
         let person = &self.conversations[call.conversation].person;
         let ticket = call.ticket.unwrap_or_default();
-        let (path, body) = match call.deed {
-            Deed::Open => ("/tickets".to_owned(), json!({"channelId": phone, "contactId": person.contact})),
-            Deed::Send => ("/messages".to_owned(), json!({"ticketId": ticket, "type": "text", "body": call.label})),
-            Deed::Say => {
+        let (path, body) = match call.action {
+            Action::Open => ("/tickets".to_owned(), json!({"channelId": phone, "contactId": person.contact})),
+            Action::Send => ("/messages".to_owned(), json!({"ticketId": ticket, "type": "text", "body": call.label})),
+            Action::Say => {
                 let session = person.session.as_deref().unwrap_or_default();
                 let message = json!({"body": call.label, "clientId": call.label});
                 (format!("/webchat/sessions/{session}/messages"), message)
             }
-            Deed::Transfer => {
+            Action::Transfer => {
                 // Chosen by the label, so that a repeated call has the same body.
                 let user = if call.label.len().is_multiple_of(2) { ana } else { ben };
                 (format!("/tickets/{ticket}/transfer"), json!({"queueId": support, "userId": user}))
             }
-            Deed::Close => {
+            Action::Close => {
                 let outcome = json!({"wrapupTypeId": solved, "wrapupNote": call.label});
                 (format!("/tickets/{ticket}/close"), outcome)
             }
-            Deed::Reopen => (format!("/tickets/{ticket}/reopen"), json!({})),
+            Action::Reopen => (format!("/tickets/{ticket}/reopen"), json!({})),
         };
         let request = api.request(Method::POST, &path).json(&body);
         if call.keyed { request.header("idempotency-key", &call.label) } else { request }
@@ -124,7 +125,7 @@ impl World {
         let reply = Reply::result_of(self.request(api, call)).await;
         self.note_wait(begun);
         call.ended = self.tick();
-        self.note_failure(&reply, &format!("{:?} {}", call.deed, call.label), begun);
+        self.note_failure(&reply, &format!("{:?} {}", call.action, call.label), begun);
         call.outcome = reply.map_or(Outcome::Unknown, |reply| self.outcome_of(call, &reply));
         match call.outcome {
             Outcome::Acknowledged { id, ticket } => self.note_success(call, id, ticket),
@@ -133,7 +134,7 @@ impl World {
         }
     }
 
-    /// Repeats a call whose answer was lost, until it is answered other than by 503, or is not answered again.
+    /// Repeats a call whose answer was lost, until it gets an answer other than 503, or again no answer.
     pub(super) async fn repeat_until_answered(&self, api: &Api, call: &mut Call) {
         loop {
             self.repeats.fetch_add(1, Ordering::AcqRel);
@@ -150,7 +151,7 @@ impl World {
     pub(super) async fn repeat(&self, api: &Api, call: &Call) {
         let begun = Instant::now();
         let reply = Reply::result_of(self.request(api, call)).await;
-        self.note_failure(&reply, &format!("{:?} {} again", call.deed, call.label), begun);
+        self.note_failure(&reply, &format!("{:?} {} again", call.action, call.label), begun);
         let Ok(reply) = reply else { return };
         self.repeats.fetch_add(1, Ordering::AcqRel);
         if reply.status == 503 {
@@ -168,26 +169,26 @@ impl World {
         let conversation = &self.conversations[call.conversation];
         let data = &reply.body["data"];
         let number = |value: &Value| value.as_i64();
-        let success = match (call.deed, reply.status.as_u16()) {
-            (Deed::Open, 201) => number(&data["id"]).map(|id| (id, id)),
-            (Deed::Say, 201) => number(&data["id"]).zip(number(&data["ticketId"])),
-            (Deed::Send, 202) => {
+        let success = match (call.action, reply.status.as_u16()) {
+            (Action::Open, 201) => number(&data["id"]).map(|id| (id, id)),
+            (Action::Say, 201) => number(&data["id"]).zip(number(&data["ticketId"])),
+            (Action::Send, 202) => {
                 let job = data["jobId"].as_str().and_then(|job| job.strip_prefix("job_")?.parse().ok());
                 job.zip(call.ticket)
             }
-            (Deed::Transfer | Deed::Reopen, 200) => {
+            (Action::Transfer | Action::Reopen, 200) => {
                 number(&data["id"]).filter(|_| data["status"] == "open").map(|id| (id, id))
             }
-            (Deed::Close, 200) => number(&data["id"]).filter(|_| data["wrapupNote"] == call.label).map(|id| (id, id)),
+            (Action::Close, 200) => number(&data["id"]).filter(|_| data["wrapupNote"] == call.label).map(|id| (id, id)),
             (_, 409) => {
                 // Another caller was faster; the answer names the current ticket.
                 if let Some(open) =
-                    number(&reply.body["error"]["details"]["ticketId"]).filter(|_| call.deed != Deed::Send)
+                    number(&reply.body["error"]["details"]["ticketId"]).filter(|_| call.action != Action::Send)
                 {
                     conversation.ticket.store(open, Ordering::Release);
                     conversation.closed.store(false, Ordering::Release);
                 } else {
-                    conversation.closed.store(call.deed != Deed::Reopen, Ordering::Release);
+                    conversation.closed.store(call.action != Action::Reopen, Ordering::Release);
                 }
                 return Outcome::Refused(409);
             }
@@ -205,16 +206,16 @@ impl World {
 
     fn note_success(&self, call: &Call, id: i64, ticket: i64) {
         self.acknowledged.fetch_add(1, Ordering::AcqRel);
-        if matches!(call.deed, Deed::Send | Deed::Say) {
+        if matches!(call.action, Action::Send | Action::Say) {
             let mut newest = self.newest.lock();
             let newest = newest.entry(ticket).or_default();
             *newest = id.max(*newest);
         }
         let conversation = &self.conversations[call.conversation];
-        if matches!(call.deed, Deed::Open | Deed::Say) {
+        if matches!(call.action, Action::Open | Action::Say) {
             conversation.ticket.store(ticket, Ordering::Release);
         }
-        conversation.closed.store(call.deed == Deed::Close, Ordering::Release);
+        conversation.closed.store(call.action == Action::Close, Ordering::Release);
     }
 
     /// Reads a conversation's ticket. Returns whether there was an answer.

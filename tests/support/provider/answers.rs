@@ -1,4 +1,4 @@
-//! The answers of a provider.
+//! The answers of the provider that tests run.
 
 use std::time::Duration;
 
@@ -36,12 +36,12 @@ impl Answer {
     }
 
     /// The number sends too fast.
-    pub fn channel_paced() -> Self {
+    pub fn channel_rate_limited() -> Self {
         Self::refuse(400, 130_429, "(#130429) Rate limit hit")
     }
 
     /// The recipient receives too fast.
-    pub fn recipient_paced() -> Self {
+    pub fn recipient_rate_limited() -> Self {
         Self::refuse(400, 131_056, "(#131056) (Business Account, Consumer Account) pair rate limit hit")
     }
 
@@ -57,7 +57,7 @@ impl Answer {
         Self::Held(Box::new(self))
     }
 
-    pub(super) fn respond(&self) -> HttpResponse {
+    pub(super) fn to_response(&self) -> HttpResponse {
         let Self::Refuse { status, code, message, retry_after_s } = self else {
             return HttpResponse::Ok().finish();
         };

@@ -126,19 +126,19 @@ impl Message {
         Self(json!({"id": id, "timestamp": now(), "type": kind, kind: content}))
     }
 
-    /// When it was written, in seconds since 1970.
+    /// Sets when it was written, in seconds since 1970.
     pub fn at(mut self, at_s: i64) -> Self {
         self.0["timestamp"] = at_s.to_string().into();
         self
     }
 
-    /// It answers a message of the business.
+    /// Makes it an answer to a message of the business.
     pub fn replying_to(mut self, from: &str, message_id: &str) -> Self {
         self.0["context"] = json!({"from": from, "id": message_id});
         self
     }
 
-    /// The contact came by an advertisement.
+    /// Adds the advertisement through which the contact came.
     pub fn referred(mut self, source_id: &str, source_url: &str, headline: &str, ctwa_clid: &str) -> Self {
         self.0["referral"] = json!({
             "source_url": source_url,
@@ -307,7 +307,7 @@ pub mod events {
         json!({"postback": {"mid": mid, "payload": payload, "title": title}})
     }
 
-    /// A message that the business itself has sent is reported back.
+    /// A message that the business itself has sent, reported back.
     pub fn echo(mid: &str, text: &str) -> Value {
         json!({"message": {"mid": mid, "text": text, "is_echo": true, "app_id": 1}})
     }
@@ -320,7 +320,7 @@ pub mod events {
         json!({"read": {"watermark": watermark_ms}})
     }
 
-    /// The contact came by a link of the page's.
+    /// The contact came through a link of the page.
     pub fn referral(reference: &str, ad_id: &str) -> Value {
         json!({"referral": {"ref": reference, "source": "ADS", "type": "OPEN_THREAD", "ad_id": ad_id}})
     }

@@ -99,7 +99,7 @@ impl Provider {
                 .route("/download/{file}", web::get().to(download))
                 .route("/{version}/{file}", web::get().to(file))
         };
-        // Idle connections live longer than at the clients, as with real providers, which also wait longer for a
+        // Idle connections live longer than the clients keep them, as with real providers, which also wait longer for a
         // request than the framework's five seconds.
         let keep_alive = Duration::from_secs(3600);
         let server = HttpServer::new(app).workers(1).keep_alive(keep_alive).client_request_timeout(Duration::ZERO);
@@ -186,7 +186,7 @@ impl Provider {
         self.account(account, |account| account.calls.iter().filter(|call| call.accepted.is_some()).count())
     }
 
-    /// Most attempts of an account that were under way at once.
+    /// The largest number of attempts of an account that were under way at once.
     pub fn in_flight_max(&self, account: &str) -> usize {
         self.account(account, |account| account.in_flight_max)
     }
@@ -194,9 +194,9 @@ impl Provider {
     /// Waits until there were this many attempts at an account.
     pub async fn called_times(&self, account: &str, count: usize) {
         let mut calls = self.state.calls.subscribe();
-        let enough = calls.wait_for(|_| self.account(account, |account| account.calls.len() >= count));
-        let enough = tokio::time::timeout(super::patience(super::PATIENCE), enough).await.is_ok();
-        assert!(enough, "only {} of {count} attempts in time", self.calls(account).len());
+        let enough_calls = calls.wait_for(|_| self.account(account, |account| account.calls.len() >= count));
+        let is_in_time = tokio::time::timeout(super::patience(super::PATIENCE), enough_calls).await.is_ok();
+        assert!(is_in_time, "only {} of {count} attempts in time", self.calls(account).len());
     }
 
     /// Waits until an account has taken this many messages, and returns them.
@@ -210,13 +210,13 @@ impl Provider {
                 return self.accepted(account);
             }
             assert!(!is_late, "only {accepted} of {count} messages in time; {:#?}", self.calls(account).last());
-            // A held attempt that is answered now is no new one, so the count is checked every 20 ms as well.
+            // A held attempt that is answered now is not a new one, so the count is checked every 20 ms as well.
             let _ = tokio::time::timeout(Duration::from_millis(20), calls.changed()).await;
         }
     }
 
-    /// Waits until an account has taken its message with this number, counted from 0. Returns when it arrived.
-    pub async fn takes(&self, account: &str, number: usize) -> Instant {
+    /// Waits until an account has taken its message with this number, counted from 0. Returns when that arrived.
+    pub async fn arrival_of(&self, account: &str, number: usize) -> Instant {
         let mut calls = self.state.calls.subscribe();
         let arrival = || {
             self.account(account, |account| {
@@ -248,17 +248,17 @@ impl Drop for Provider {
 }
 
 impl State {
-    fn id(&self) -> u64 {
+    fn next_id(&self) -> u64 {
         self.ids.fetch_add(1, Ordering::Relaxed) + 1
     }
 
     fn keep(&self, file: File) -> String {
-        let id = (1_000_000_000_000_000 + self.id()).to_string();
+        let id = (1_000_000_000_000_000 + self.next_id()).to_string();
         self.files.lock().insert(id.clone(), file);
         id
     }
 
-    /// Whether the request shows a token that is accepted.
+    /// Whether the request has a token that the account accepts.
     fn admits(&self, account: &str, request: &HttpRequest) -> bool {
         let token = request.headers().get("authorization").and_then(|header| header.to_str().ok());
         let token = token.and_then(|header| header.strip_prefix("Bearer ")).filter(|token| !token.is_empty());
@@ -277,7 +277,7 @@ async fn receive_message(
 ) -> HttpResponse {
     let (_, id) = path.into_inner();
     let Ok(body) = serde_json::from_slice::<Value>(&body) else {
-        return Answer::refuse(400, 100, "the body is not JSON").respond();
+        return Answer::refuse(400, 100, "the body is not JSON").to_response();
     };
     let to = body["to"].as_str().or(body["recipient"]["id"].as_str()).unwrap_or_default().to_owned();
     let is_admitted = state.admits(&id, &request);
@@ -294,7 +294,7 @@ async fn receive_message(
         };
         (account.calls.len() - 1, answer)
     };
-    let _flight = Flight { state: &state, account: &id };
+    let _in_flight = InFlight { state: &state, account: &id };
     state.calls.send_modify(|calls| *calls += 1);
     loop {
         answer = match answer {
@@ -311,32 +311,32 @@ async fn receive_message(
     }
     if answer == Answer::Hang {
         state.hang().await;
-        return Answer::refuse(503, 2, "let go").respond();
+        return Answer::refuse(503, 2, "let go").to_response();
     }
     if !matches!(answer, Answer::Accept | Answer::AcceptAs(_) | Answer::Lost) {
-        return answer.respond();
+        return answer.to_response();
     }
-    let name = match &answer {
-        Answer::AcceptAs(name) => name.clone(),
-        _ => format!("wamid.{:012}", state.id()),
+    let message_id = match &answer {
+        Answer::AcceptAs(message_id) => message_id.clone(),
+        _ => format!("wamid.{:012}", state.next_id()),
     };
     let to = {
         let mut accounts = state.accounts.lock();
         let call = &mut accounts.get_mut(&id).expect("it was called").calls[number];
-        call.accepted = Some(name.clone());
+        call.accepted = Some(message_id.clone());
         call.to.clone()
     };
     if answer == Answer::Lost {
         // The message is taken, but the answer does not say so.
         state.hang().await;
-        return Answer::refuse(503, 2, "let go").respond();
+        return Answer::refuse(503, 2, "let go").to_response();
     }
     HttpResponse::Ok().json(json!({
         "messaging_product": "whatsapp",
         "contacts": [{"input": to, "wa_id": to}],
-        "messages": [{"id": name}],
+        "messages": [{"id": message_id}],
         "recipient_id": to,
-        "message_id": name,
+        "message_id": message_id,
     }))
 }
 
@@ -346,13 +346,13 @@ impl State {
     }
 }
 
-/// An attempt under way. It ends also when its caller disconnects.
-struct Flight<'a> {
+/// An attempt under way. It also ends when its caller disconnects.
+struct InFlight<'a> {
     state: &'a State,
     account: &'a str,
 }
 
-impl Drop for Flight<'_> {
+impl Drop for InFlight<'_> {
     fn drop(&mut self) {
         if let Some(account) = self.state.accounts.lock().get_mut(self.account) {
             account.in_flight -= 1;
@@ -364,16 +364,16 @@ impl Drop for Flight<'_> {
 async fn upload(state: Data<State>, path: Path<(String, String)>, request: HttpRequest, body: Bytes) -> HttpResponse {
     let (_, account) = path.into_inner();
     if !state.admits(&account, &request) {
-        return Answer::token_refused().respond();
+        return Answer::token_refused().to_response();
     }
     let kind = request.headers().get("content-type").and_then(|kind| kind.to_str().ok()).unwrap_or_default();
     let Some(file) = multipart::file(kind, &body) else {
-        return Answer::refuse(400, 100, "no file").respond();
+        return Answer::refuse(400, 100, "no file").to_response();
     };
     if file.fields.get("messaging_product").is_none_or(|product| product != "whatsapp")
         && !file.fields.contains_key("message")
     {
-        return Answer::refuse(400, 100, "(#100) The parameter messaging_product is required.").respond();
+        return Answer::refuse(400, 100, "(#100) The parameter messaging_product is required.").to_response();
     }
     let id = state.keep(file);
     HttpResponse::Ok().json(json!({"id": id, "attachment_id": id}))
@@ -384,7 +384,7 @@ async fn templates(state: Data<State>, path: Path<(String, String)>, request: Ht
     const PER_PAGE: usize = 2;
     let (_, owner) = path.into_inner();
     if !state.admits(&owner, &request) {
-        return Answer::token_refused().respond();
+        return Answer::token_refused().to_response();
     }
     let query: HashMap<String, String> =
         web::Query::from_query(request.query_string()).map(web::Query::into_inner).unwrap_or_default();
@@ -404,7 +404,7 @@ async fn templates(state: Data<State>, path: Path<(String, String)>, request: Ht
     HttpResponse::Ok().json(json!({"data": page, "paging": paging}))
 }
 
-/// `GET /{version}/{file}`: the address of a file.
+/// `GET /{version}/{file}`: the address of a file; also an account, by its id.
 async fn file(state: Data<State>, path: Path<(String, String)>, request: HttpRequest) -> HttpResponse {
     let (_, id) = path.into_inner();
     if state.accounts.lock().contains_key(&id) {
@@ -412,14 +412,14 @@ async fn file(state: Data<State>, path: Path<(String, String)>, request: HttpReq
         return if is_admitted {
             HttpResponse::Ok().json(json!({"id": id}))
         } else {
-            Answer::token_refused().respond()
+            Answer::token_refused().to_response()
         };
     }
     let Some(file) = state.files.lock().get(&id).cloned() else {
-        return Answer::refuse(400, 100, "Unsupported get request. Object with this ID does not exist").respond();
+        return Answer::refuse(400, 100, "Unsupported get request. Object with this ID does not exist").to_response();
     };
     if !state.admits("", &request) {
-        return Answer::token_refused().respond();
+        return Answer::token_refused().to_response();
     }
     let host = request.connection_info().host().to_owned();
     HttpResponse::Ok().json(json!({

@@ -6,7 +6,7 @@ use actix_web::web::Bytes;
 
 use super::File;
 
-/// The one file of a form, with the form's other fields; `None` if the form is broken.
+/// The one file of a form, with the form's other fields; `None` if the form is malformed or has no file.
 pub fn file(content_type: &str, body: &Bytes) -> Option<File> {
     let boundary = format!("--{}", content_type.strip_prefix("multipart/form-data; boundary=")?.trim_matches('"'));
     let mut fields = HashMap::new();

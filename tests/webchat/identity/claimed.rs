@@ -1,4 +1,4 @@
-//! Unsigned claims of a browser: they are shown to the company, and find no contact.
+//! What a browser claims without a signature: it is shown to the company, and finds no contact.
 
 use serde_json::{Value, json};
 
@@ -79,7 +79,7 @@ async fn a_claim_made_beforehand_captures_nothing() {
         (&json!(true), &json!("5511987654321"), &json!("vera@example.com")),
         "the claims took her data"
     );
-    // Nor does it catch what the company sends to her number, or imports under her e-mail.
+    // Nor does the claim catch what the company sends to her number, or imports under her e-mail.
     let imported = json!({"contacts": [{"name": "Vera Lima", "email": "vera@example.com", "code": "C-1"}]});
     app.api.post("/contacts/import", imported).await.data(200);
     let captured = app.api.get(&format!("/contacts/{captured}")).await.data(200).clone();
@@ -110,7 +110,7 @@ async fn a_claim_of_an_earlier_release_gives_way_to_a_signature() {
         .bind(old)
         .execute(&app.db)
         .await
-        .expect("named");
+        .expect("the external id is set");
     let open = json!({"channelId": app.company.webchat, "visitor": {"externalId": "v-2"}});
     assert_eq!(app.api.post("/webchat/sessions", open).await.data(201)["contact"]["id"], old);
     let second = browser.open("v-2").await;

@@ -1,4 +1,4 @@
-//! What is shown to a visitor who comes again, and whose token no longer works.
+//! What a returning visitor is shown, and when the token of a visitor no longer works.
 
 use futures_util::future::join_all;
 use hotline_actors::webchat::{NewSession, ShowSession};
@@ -44,7 +44,7 @@ async fn what_is_sent_after_a_session_has_ended_is_shown_in_the_next() {
     assert_eq!(socket.message().await["id"], sent["id"]);
     assert_eq!(session_of(&app, &again).await["ticketId"], json!(ticket), "another ticket was opened");
 
-    // An old token does not open the contact once its person is known.
+    // An old token does not open the contact once the contact is verified.
     browser.identify(&again, &signed("v-1", json!({}))).await.data(200);
     let old = browser.with(&session, Method::POST, "/sessions").json(&json!({}));
     let old = Session::of(Reply::of(old).await.data(201));
@@ -74,7 +74,7 @@ async fn a_visitor_with_an_identity_continues_in_their_active_session() {
     let browser = Browser::of(&app).await;
     let here = browser.open("v-1").await;
     browser.say(&here, "from home").await;
-    // Many browsers at the same time, of which none has a token.
+    // Many browsers at the same time, none of which has a token.
     let all = join_all((0..8).map(|_| browser.open("v-1"))).await;
     for there in &all {
         assert_eq!(there.id, here.id);
@@ -106,7 +106,7 @@ async fn messages_sent_while_no_visitor_was_connected_are_shown_in_the_next_sess
     let session = browser.open("v-1").await;
     browser.say(&session, "hello").await;
     let ticket = session_of(&app, &session).await["ticketId"].as_i64().expect("ticket");
-    // The visitor has left, and their session does not know it yet.
+    // The visitor has left, and their session has not ended yet.
     answer(&app.api, ticket, "sent to nobody").await;
     clock::advance(idle_after);
     eventually("the first session ends", || async { session_of(&app, &session).await["status"] == "ended" }).await;
@@ -148,7 +148,7 @@ async fn an_unverified_visitor_loses_their_session_when_the_company_verifies_the
 }
 
 #[actix_web::test]
-async fn who_was_never_verified_does_not_read_what_a_verified_person_writes_after_a_merge() {
+async fn an_unverified_visitor_does_not_read_what_a_verified_one_writes_after_a_merge() {
     let app = TestApp::shared().await;
     let browser = Browser::of(&app).await;
     let stranger = browser.open_unknown(json!({})).await;
@@ -210,7 +210,7 @@ async fn an_identity_is_valid_only_in_the_webchat_whose_secret_signed_it() {
     eventually("its secret is seen", || async { there.try_open_as(&own).await.status == 201 }).await;
     there.try_open_as(&signed("v-1", json!({}))).await.error(401, "ERR_API_UNAUTHORIZED");
     browser.try_open_as(&own).await.error(401, "ERR_API_UNAUTHORIZED");
-    // The company has one contact for one external id, whichever of its webchats it comes by.
+    // The company has one contact for one external id, whichever of its webchats the visitor uses.
     let (here, elsewhere) = (browser.open("v-1").await, Session::of(there.try_open_as(&own).await.data(201)));
     assert_eq!(session_of(&app, &here).await["contact"]["id"], session_of(&app, &elsewhere).await["contact"]["id"]);
     app.stop().await;

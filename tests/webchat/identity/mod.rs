@@ -29,11 +29,11 @@ async fn messages_of(browser: &Browser, session: &Session) -> Vec<Value> {
 }
 
 async fn change_settings(app: &TestApp, change: impl FnOnce(&mut ChannelSettings)) {
-    let settings = |_: &mut ChannelRow, settings: &mut ChannelSettings| -> Result<(), hotline_persistence::Error> {
+    let apply = |_: &mut ChannelRow, settings: &mut ChannelSettings| -> Result<(), hotline_persistence::Error> {
         change(settings);
         Ok(())
     };
     let (company, webchat) = (app.company.id, app.company.webchat);
-    channels::update(&app.db, &keys(), company, webchat, settings).await.expect("changed");
+    channels::update(&app.db, &keys(), company, webchat, apply).await.expect("the channel is changed");
     app.refreshed().await;
 }

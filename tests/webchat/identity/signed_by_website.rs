@@ -1,4 +1,4 @@
-//! What a website has signed: it joins a contact by its external id, and by nothing else.
+//! An identity that a website has signed: it finds a contact by its external id, and by nothing else.
 
 use hotline_actors::clock;
 use hotline_persistence::tables::channels::{self, ChannelRow, ChannelSettings, Secret};
@@ -10,7 +10,7 @@ use crate::support::{OwnApp, Reply, TestApp, keys};
 use crate::visitor::{Browser, SECRET, Session, sign_with, signed};
 
 #[actix_web::test]
-async fn a_signed_identity_joins_by_its_external_id_and_by_nothing_else() {
+async fn a_signed_identity_finds_a_contact_by_its_external_id_and_by_nothing_else() {
     let app = TestApp::shared().await;
     let browser = Browser::of(&app).await;
     let customer = json!({"name": "Somebody", "number": "5511987654321", "email": "vera@example.com"});
@@ -19,12 +19,12 @@ async fn a_signed_identity_joins_by_its_external_id_and_by_nothing_else() {
     let more = json!({"name": "Vera", "email": "vera@example.com", "number": "5511987654321"});
     let vera = Session::of(browser.try_open_as(&signed("v-1", more)).await.data(201));
     let vera_session = session_of(&app, &vera).await;
-    assert_ne!(vera_session["contact"]["id"], other, "an e-mail or a number joined");
+    assert_ne!(vera_session["contact"]["id"], other, "an e-mail or a number found a contact");
     assert_eq!(
         (&vera_session["contact"]["name"], &vera_session["contact"]["email"]),
         (&json!("Vera"), &json!("vera@example.com"))
     );
-    assert_eq!(vera_session["contact"]["number"], Value::Null, "a number is one contact's");
+    assert_eq!(vera_session["contact"]["number"], Value::Null, "another contact's number was taken over");
     assert_eq!(
         (&vera_session["verified"], &vera_session["contact"]["verified"], &vera_session["claimed"]),
         (&json!(true), &json!(true), &Value::Null)
@@ -35,9 +35,9 @@ async fn a_signed_identity_joins_by_its_external_id_and_by_nothing_else() {
     let elsewhere = browser.open("v-1").await;
     assert_eq!(session_of(&app, &elsewhere).await["contact"]["id"], vera_session["contact"]["id"]);
     let again = browser.say(&elsewhere, "from my phone").await;
-    let ticket = app.api.all("/tickets").await;
-    assert_eq!(ticket.len(), 1, "one conversation");
-    assert_eq!((&ticket[0]["verified"], &ticket[0]["lastMessage"]["id"]), (&json!(true), &again["id"]));
+    let tickets = app.api.all("/tickets").await;
+    assert_eq!(tickets.len(), 1, "another conversation began");
+    assert_eq!((&tickets[0]["verified"], &tickets[0]["lastMessage"]["id"]), (&json!(true), &again["id"]));
     assert_eq!(
         app.api.get(&format!("/messages/{}", sent["id"])).await.data(200)["contactId"],
         vera_session["contact"]["id"]
@@ -93,7 +93,7 @@ async fn new_data_of_a_verified_visitor_fills_empty_fields() {
 #[actix_web::test]
 async fn an_invalid_identity_opens_no_session() {
     let app = OwnApp::start().await;
-    // The difference between two clocks stays as it is.
+    // The clock stands still, so that identities do not age between signature and use.
     clock::stop();
     let browser = Browser::of(&app).await;
     let (other, _) = app.another_company().await;
@@ -126,7 +126,7 @@ async fn an_invalid_identity_opens_no_session() {
         ("tampered", format!("{}.{}.{}", parts[0], tampered[1], parts[2])),
         ("cut", format!("{}.{}.{}", parts[0], parts[1], &parts[2][..parts[2].len() - 1])),
         ("oversized", sign_with(SECRET, &claims(json!({"more": "x".repeat(5000)})))),
-        ("no token", "hello".to_owned()),
+        ("not a token", "hello".to_owned()),
         ("for another", sign_with(SECRET, &claims(json!({"aud": "ch_another"})))),
         ("empty", String::new()),
     ];

@@ -37,11 +37,11 @@ async fn signing_in_with_a_new_identity_keeps_session_and_contact() {
     );
     assert_eq!((&after["contact"]["name"], &after["contact"]["email"]), (&json!("Vera"), &json!("vera@example.com")));
     assert_eq!(after["claimed"]["email"], "claimed@example.com", "the claim was not kept");
-    let ticket = app.api.all("/tickets").await;
-    assert_eq!((&ticket[0]["verified"], &ticket[0]["contact"]["name"]), (&json!(true), &json!("Vera")));
+    let tickets = app.api.all("/tickets").await;
+    assert_eq!((&tickets[0]["verified"], &tickets[0]["contact"]["name"]), (&json!(true), &json!("Vera")));
     assert_eq!(app.api.all("/messages?type=note").await.len(), 0);
     // The conversation continues, in the same socket.
-    answer(&app.api, ticket[0]["id"].as_i64().expect("id"), "On its way, Vera").await;
+    answer(&app.api, tickets[0]["id"].as_i64().expect("id"), "On its way, Vera").await;
     assert_eq!(socket.message().await["body"], "On its way, Vera");
 
     // A second sign-in changes nothing; a new opening finds the same contact.
@@ -73,7 +73,7 @@ async fn signing_in_with_a_known_identity_moves_to_its_active_session() {
 
     // The unknown visitor's session has ended, and its ticket says why.
     assert_eq!(socket.next_of("ended").await["type"], "ended");
-    assert_eq!(socket.code().await, Some(4410));
+    assert_eq!(socket.close_code().await, Some(4410));
     assert_eq!(session_of(&app, &unknown).await["status"], "ended");
     let notes = app.api.all("/messages?type=note").await;
     assert_eq!(notes.len(), 1, "{notes:?}");
@@ -143,8 +143,8 @@ async fn parallel_sign_ins_have_one_result() {
     let session = browser.open_unknown(json!({})).await;
     browser.say(&session, "hello").await;
     let identity = signed("v-1", json!({"name": "Vera"}));
-    let all = join_all((0..16).map(|_| browser.identify(&session, &identity))).await;
-    assert!(all.iter().all(|reply| reply.data(200)["id"] == json!(session.id)));
+    let replies = join_all((0..16).map(|_| browser.identify(&session, &identity))).await;
+    assert!(replies.iter().all(|reply| reply.data(200)["id"] == json!(session.id)));
     assert_eq!(app.api.all("/contacts").await.len(), 1);
     // Many sessions, one identity: one of them, or a new one, is the visitor's; all others have ended.
     let sessions = join_all((0..16).map(|_| browser.open_unknown(json!({})))).await;
@@ -152,8 +152,8 @@ async fn parallel_sign_ins_have_one_result() {
         browser.say(session, "hello").await;
     }
     let identity = signed("v-2", json!({"name": "Nils"}));
-    let ends = join_all(sessions.iter().map(|session| browser.identify(session, &identity))).await;
-    let ids: Vec<&Value> = ends.iter().map(|reply| &reply.data(200)["id"]).collect();
+    let replies = join_all(sessions.iter().map(|session| browser.identify(session, &identity))).await;
+    let ids: Vec<&Value> = replies.iter().map(|reply| &reply.data(200)["id"]).collect();
     assert!(ids.iter().all(|id| *id == ids[0]), "{ids:?}");
     let mut active = 0;
     for session in &sessions {
@@ -165,8 +165,8 @@ async fn parallel_sign_ins_have_one_result() {
     // One session, many sign-ins at once: the identity has a session, which all get, and one note is written.
     let unknown = browser.open_unknown(json!({})).await;
     browser.say(&unknown, "hello").await;
-    let all = join_all((0..16).map(|_| browser.identify(&unknown, &identity))).await;
-    assert!(all.iter().all(|reply| reply.data(200)["id"] == *ids[0]));
+    let replies = join_all((0..16).map(|_| browser.identify(&unknown, &identity))).await;
+    assert!(replies.iter().all(|reply| reply.data(200)["id"] == *ids[0]));
     assert_eq!(app.api.all("/messages?type=note").await.len(), notes.len() + 1);
     app.stop().await;
 }
@@ -181,7 +181,11 @@ async fn another_visitor_in_the_same_browser_gets_nothing_of_the_first() {
     assert_ne!(nils.id, vera.id);
     assert_ne!(session_of(&app, &nils).await["contact"]["id"], session_of(&app, &vera).await["contact"]["id"]);
     assert_eq!(messages_of(&browser, &nils).await.len(), 0);
-    assert_eq!(session_of(&app, &vera).await["status"], "active", "her session has ended, which she may use elsewhere");
+    assert_eq!(
+        session_of(&app, &vera).await["status"],
+        "active",
+        "her session has ended, although she may use it elsewhere"
+    );
     app.stop().await;
 }
 
@@ -216,7 +220,7 @@ async fn opening_again_with_an_identity_continues_its_session() {
 
 /// Visitors have no idempotency keys: an answer with a token is not recorded.
 #[actix_web::test]
-async fn an_opening_that_is_repeated_with_a_key_is_another_browser_of_the_session() {
+async fn an_opening_repeated_with_an_idempotency_key_gets_another_token_of_the_session() {
     let app = TestApp::shared().await;
     let browser = Browser::of(&app).await;
     let mine = browser.open("v-1").await;

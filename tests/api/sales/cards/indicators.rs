@@ -65,7 +65,7 @@ async fn fill(app: &TestApp, board: &Board, zone: Tz, now: DateTime<Utc>, seed: 
     made
 }
 
-/// The number of the cards, and their total value.
+/// The number of cards, and their total value.
 fn sum<'a>(cards: impl Iterator<Item = &'a InsertedCard>) -> (i64, Decimal) {
     cards.fold((0, Decimal::ZERO), |(count, value), card| (count + 1, value + card.value))
 }
@@ -181,13 +181,13 @@ async fn wins_count_in_the_right_month_and_year_at_any_time() {
                 let counted = cards::indicators(db, company, BoardId::new(board.id), (None, None), month, in_year)
                     .await
                     .expect("figures");
-                let here = now.with_timezone(&zone);
+                let local_now = now.with_timezone(&zone);
                 let won = |same: &dyn Fn(DateTime<Tz>) -> bool| {
                     sum(made.iter().filter(|card| card.won.is_some_and(|at| same(at.with_timezone(&zone))))).1
                 };
-                let of_month = won(&|at| (at.year(), at.month()) == (here.year(), here.month()));
-                assert_eq!(counted.month.decimal(), of_month, "the month of {here}");
-                assert_eq!(counted.year.decimal(), won(&|at| at.year() == here.year()), "the year of {here}");
+                let of_month = won(&|at| (at.year(), at.month()) == (local_now.year(), local_now.month()));
+                assert_eq!(counted.month.decimal(), of_month, "the month of {local_now}");
+                assert_eq!(counted.year.decimal(), won(&|at| at.year() == local_now.year()), "the year of {local_now}");
             }
         }
     }

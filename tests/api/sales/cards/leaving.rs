@@ -8,7 +8,7 @@ use crate::steps::close;
 use crate::support::TestApp;
 
 #[actix_web::test]
-async fn a_card_outlives_all_it_refers_to() {
+async fn a_card_outlives_every_record_it_refers_to() {
     let app = TestApp::shared().await;
     let (api, board) = (&app.api, three_stages(&app).await);
     let status = created(api, "/crm/statuses", json!({"name": "Waiting"})).await;

@@ -122,10 +122,10 @@ async fn a_card_keeps_what_a_change_leaves_out() {
         assert_eq!(api.put(&path, json!({list: null})).await.invalid_fields(), [list]);
     }
     // The board of a card is fixed.
-    let elsewhere = api.put(&path, json!({"boardId": NOBODY, "name": "Three"})).await;
-    assert_eq!(elsewhere.invalid_fields(), ["boardId"]);
+    let refused = api.put(&path, json!({"boardId": NOBODY, "name": "Three"})).await;
+    assert_eq!(refused.invalid_fields(), ["boardId"]);
     assert_eq!(read(&app, one).await, expected);
-    // Values are merged by key, products replaced.
+    // Values are merged by key, products are replaced.
     let values = |card: &Value| -> Vec<(String, String)> {
         let text = |value: &Value| value.as_str().expect("text").to_owned();
         card["customFields"]
@@ -155,7 +155,7 @@ async fn a_card_keeps_what_a_change_leaves_out() {
         (&json!(0.3), Some(1))
     );
     assert_eq!(api.put(&path, lines(&[])).await.data(200)["productsTotal"], 0);
-    // A change to another stage of its board puts the card at the bottom; a change to its own stage leaves its place.
+    // A change to another stage of its board puts the card at the bottom; a change to its own stage does not move it.
     let other = card(&app, &board, board.todo, "Other").await;
     let below = card(&app, &board, board.doing, "Below").await;
     api.put(&path, json!({"crmBoardListId": board.todo})).await.data(200);
@@ -172,7 +172,7 @@ async fn a_card_keeps_what_a_change_leaves_out() {
 }
 
 #[actix_web::test]
-async fn what_a_card_cannot_be_is_named() {
+async fn every_invalid_field_of_a_card_is_named() {
     let app = TestApp::shared().await;
     let (api, board) = (&app.api, three_stages(&app).await);
     let (_, foreign) = app.another_company().await;
@@ -252,7 +252,7 @@ async fn what_a_card_cannot_be_is_named() {
 }
 
 #[actix_web::test]
-async fn a_card_is_made_and_changed_once_and_by_its_company() {
+async fn a_card_is_created_and_changed_once_per_key_and_only_by_its_company() {
     let app = TestApp::shared().await;
     let board = three_stages(&app).await;
     let body = |name: &str| json!({"boardId": board.id, "name": name, "products": [{"name": "x", "unitPrice": 0.1}]});

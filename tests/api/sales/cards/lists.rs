@@ -127,9 +127,9 @@ async fn a_list_of_cards_is_paged_ordered_and_narrowed() {
 
 /// The number of statements that PostgreSQL has reported.
 #[derive(Clone, Default)]
-struct Statements(Arc<AtomicUsize>);
+struct StatementCounter(Arc<AtomicUsize>);
 
-impl<S: tracing::Subscriber> Layer<S> for Statements {
+impl<S: tracing::Subscriber> Layer<S> for StatementCounter {
     fn on_event(&self, event: &tracing::Event<'_>, _: Context<'_, S>) {
         if event.metadata().target() == "sqlx::postgres::notice" {
             self.0.fetch_add(1, Ordering::Relaxed);
@@ -137,12 +137,12 @@ impl<S: tracing::Subscriber> Layer<S> for Statements {
     }
 }
 
-/// One statement for what the request names, one for the cards with all they have, one for their contacts.
+/// One statement for the records that the request names, one for the cards with all they have, one for their contacts.
 const STATEMENTS: usize = 3;
 
 #[actix_web::test]
 async fn a_page_of_cards_takes_three_statements_however_many_cards_it_has() {
-    let statements = Statements::default();
+    let statements = StatementCounter::default();
     let subscriber = tracing_subscriber::registry().with(statements.clone());
     tracing::subscriber::set_global_default(subscriber).expect("each test has a process of its own");
     let mut database = TestDatabase::migrated().await;
@@ -155,8 +155,8 @@ async fn a_page_of_cards_takes_three_statements_however_many_cards_it_has() {
     // Outside a cluster and without sweeps: a member of a cluster also sends statements at intervals, and so do sweeps.
     let defaults = TestOptions::default();
     let engine = EngineOptions { sweep_every: Duration::from_secs(3600), ..defaults.engine.clone() };
-    let alone = TestOptions { member: false, engine, ..defaults };
-    let app = OwnApp::serve(&alone, database, empty_folder(), company).await;
+    let standalone = TestOptions { member: false, engine, ..defaults };
+    let app = OwnApp::serve(&standalone, database, empty_folder(), company).await;
     let board = three_stages(&app).await;
     for number in 0..30 {
         let contact = created(&app.api, "/contacts", json!({"name": format!("{number}")})).await;
@@ -170,7 +170,7 @@ async fn a_page_of_cards_takes_three_statements_however_many_cards_it_has() {
     for rows in [1, 2, 30] {
         for path in [format!("{CARDS}?"), format!("/crm/boards/{}/cards?", board.id)] {
             let mut least = usize::MAX;
-            // What the service does at intervals may fall into some of them.
+            // Work that the service does at intervals may add statements to some of these requests.
             for _ in 0..20 {
                 let before = statements.0.load(Ordering::Relaxed);
                 let page = app.api.get(&format!("{path}perPage={rows}&crmBoardListId={}", board.todo)).await;

@@ -1,4 +1,4 @@
-//! Cards: what may be sold, on its way over the stages of a board.
+//! Cards: possible sales that move through the stages of a board.
 
 mod indicators;
 mod leaving;
@@ -66,7 +66,7 @@ async fn move_to(app: &TestApp, card: i64, list: i64, position: Option<i64>) -> 
     app.api.post(&format!("{CARDS}/{card}/move"), body).await.data(200).clone()
 }
 
-/// Returns the record with these fields different.
+/// Returns the record with these fields replaced.
 fn with(record: &Value, fields: &Value) -> Value {
     let mut record = record.clone();
     for (field, value) in fields.as_object().expect("an object") {
@@ -75,7 +75,7 @@ fn with(record: &Value, fields: &Value) -> Value {
     record
 }
 
-/// The digits of the first number of this name in an answer.
+/// The digits of the first number with this name in an answer.
 fn digits<'a>(bytes: &'a [u8], field: &str) -> &'a str {
     let text = std::str::from_utf8(bytes).expect("text");
     let named = format!("\"{field}\":");

@@ -12,14 +12,14 @@ use crate::plain::{created, deleted};
 use crate::steps::{NOBODY, id, sql};
 use crate::support::{Reply, TestApp};
 
-/// Sends a body as it is written.
+/// Sends a body exactly as given.
 async fn send_raw(app: &TestApp, method: Method, path: &str, body: &str) -> Reply {
     let request = app.api.request(method, path).header("content-type", "application/json");
     Reply::of(request.body(body.to_owned())).await
 }
 
 #[actix_web::test]
-async fn amounts_are_answered_digit_for_digit() {
+async fn amounts_are_returned_digit_for_digit() {
     let app = TestApp::shared().await;
     let board = three_stages(&app).await;
     let one = card(&app, &board, board.todo, "One").await;
@@ -116,7 +116,7 @@ async fn an_invalid_or_too_large_amount_is_refused() {
 }
 
 #[actix_web::test]
-async fn a_line_takes_the_fields_it_does_not_give_from_its_product() {
+async fn fields_that_a_line_does_not_give_are_taken_from_its_product() {
     let app = TestApp::shared().await;
     let (api, board) = (&app.api, three_stages(&app).await);
     let panel = product(&app, "Panel", Some("P-1"), "199.9").await;
@@ -188,7 +188,7 @@ fn random_amount(random: &mut StdRng, least: i64) -> Decimal {
     Decimal::new(random.random_range(least..10_i64.pow(digits)), 4).normalize()
 }
 
-/// The total of a line, as the document defines it.
+/// The total of a line, as the API document defines it.
 fn total(price: Decimal, quantity: Decimal) -> Decimal {
     (price * quantity).round_dp_with_strategy(4, RoundingStrategy::MidpointAwayFromZero)
 }

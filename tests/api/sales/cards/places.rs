@@ -1,4 +1,4 @@
-//! The order of the cards of a stage.
+//! The order of the cards of a stage: by decimal positions, which are spread (spaced out) when two are too close.
 
 use std::collections::HashMap;
 
@@ -10,7 +10,7 @@ use super::{Board, CARDS, card, cards_in, move_to, three_stages};
 use crate::steps::changes_at_once;
 use crate::support::TestApp;
 
-/// The version of each row of a board's cards: a row that is written has another one.
+/// The version of each row of a board's cards; a write gives the row another version.
 async fn versions(app: &TestApp, board: &Board) -> HashMap<i64, String> {
     let rows = "select id, xmin::text || ctid::text from cards where board_id = $1";
     let rows: Vec<(i64, String)> = sqlx::query_as(rows).bind(board.id).fetch_all(&app.db).await.expect("versions");
@@ -33,7 +33,7 @@ async fn a_card_is_moved_to_the_place_it_is_given() {
         let to = random.random_range(0..2);
         let rank =
             [None, Some(0), Some(1), Some(random.random_range(0..9)), Some(5_000_000)][random.random_range(0..5)];
-        let (before, was) = (versions(&app, &board).await, model.clone());
+        let (before, model_before) = (versions(&app, &board).await, model.clone());
         let shown = move_to(&app, moved, lists[to], rank).await;
         assert_eq!(shown["list"]["id"], lists[to]);
         model.iter_mut().for_each(|stage| stage.retain(|card| *card != moved));
@@ -44,8 +44,8 @@ async fn a_card_is_moved_to_the_place_it_is_given() {
         }
         let after = versions(&app, &board).await;
         let written: Vec<i64> = all.iter().filter(|card| before[card] != after[card]).copied().collect();
-        // A move to the present place of a card writes no row.
-        let expected = if model == was { Vec::new() } else { vec![moved] };
+        // A move to the card's current place writes no row.
+        let expected = if model == model_before { Vec::new() } else { vec![moved] };
         assert_eq!(written, expected, "a move wrote other rows than its card's");
     }
     app.stop().await;
@@ -65,7 +65,7 @@ async fn a_stage_is_spread_when_there_is_no_room_between_two_cards() {
     // Each round moves the last card below the first, which halves the room there.
     for round in 0..160 {
         if round == 60 {
-            // The positions that some two hundred more rounds would lead to.
+            // The positions that about two hundred more rounds would lead to.
             assert!((10..=30).contains(&digits_max), "positions have {digits_max} digits");
             let narrow = "update cards set position = 1e-80 * held.nth from (
                     select id, row_number() over (order by position) as nth from cards where list_id = $1) held
@@ -115,7 +115,7 @@ async fn more_cards_than_are_spread_at_once_keep_their_order() {
 }
 
 #[actix_web::test]
-async fn concurrent_moves_never_give_two_cards_one_position() {
+async fn concurrent_moves_never_give_two_cards_the_same_position() {
     let app = TestApp::shared().await;
     let board = three_stages(&app).await;
     let mut all = Vec::new();
@@ -123,9 +123,9 @@ async fn concurrent_moves_never_give_two_cards_one_position() {
         all.push(card(&app, &board, board.todo, &number.to_string()).await);
     }
     for rank in [Some(0), Some(3), None] {
-        // So many at once that none waits for a connection: each card is moved, and no requests deadlock.
-        for some in all.chunks(changes_at_once()) {
-            let moves = some.iter().map(async |card| {
+        // Only so many at once that none waits for a connection: each card is moved, and no requests deadlock.
+        for chunk in all.chunks(changes_at_once()) {
+            let moves = chunk.iter().map(async |card| {
                 let body = json!({"crmBoardListId": board.doing, "position": rank});
                 app.api.post(&format!("{CARDS}/{card}/move"), body).await.data(200).clone()
             });

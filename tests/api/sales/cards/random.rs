@@ -1,4 +1,4 @@
-//! Sixteen people at one board.
+//! Sixteen people who make random changes to one board at the same time.
 
 use std::cell::Cell;
 use std::collections::BTreeSet;
@@ -27,7 +27,7 @@ fn seconds() -> u64 {
 }
 
 #[actix_web::test]
-async fn a_board_that_many_change_at_once_loses_and_doubles_no_card() {
+async fn a_board_that_many_change_at_once_neither_loses_nor_duplicates_a_card() {
     let app = TestApp::shared().await;
     let board = three_stages(&app).await;
     let lists = [board.todo, board.doing, board.done];
@@ -87,12 +87,12 @@ async fn a_board_that_many_change_at_once_loses_and_doubles_no_card() {
             .fetch_one(db)
             .await
             .expect("a count");
-        assert_eq!(usize::try_from(places).ok(), Some(stage.len()), "two cards of a stage have one position");
+        assert_eq!(usize::try_from(places).ok(), Some(stage.len()), "two cards of a stage have the same position");
         all.extend(stage);
     }
     let count = all.len();
     let all: BTreeSet<i64> = all.into_iter().collect();
-    assert_eq!((all.len(), &all), (count, &*cards.lock()), "a card is lost or doubled");
+    assert_eq!((all.len(), &all), (count, &*cards.lock()), "a card is lost or duplicated");
     let wrong = "select count(*) from cards where board_id = $1 and (won and list_id <> $2 or won and lost
         or products_total <> (select coalesce(sum(total_price), 0) from card_products p where p.card_id = cards.id))";
     let wrong: i64 = sqlx::query_scalar(wrong).bind(board.id).bind(board.done).fetch_one(db).await.expect("a count");

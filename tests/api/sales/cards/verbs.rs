@@ -1,4 +1,4 @@
-//! Move, win, lose, reopen.
+//! The verbs of cards: move, win, lose and reopen.
 
 use futures_util::future::join_all;
 use reqwest::Method;
@@ -10,13 +10,13 @@ use crate::steps::{NOBODY, assert_timestamp, sql};
 use crate::support::{Reply, TestApp};
 
 #[actix_web::test]
-async fn a_card_is_won_lost_and_open_again() {
+async fn a_card_is_won_lost_and_reopened() {
     let app = TestApp::shared().await;
     let (api, board) = (&app.api, three_stages(&app).await);
     let (one, other) = (card(&app, &board, board.todo, "One").await, card(&app, &board, board.done, "Other").await);
     let path = format!("{CARDS}/{one}");
     let verb = async |verb: &str, body: Value| api.post(&format!("{path}/{verb}"), body).await;
-    let conflict = |reply: &Reply, reason: &str| {
+    let assert_conflict = |reply: &Reply, reason: &str| {
         let details = reply.error(409, "ERR_API_CONFLICT");
         assert_eq!(
             (&details["reason"], &details["field"], &details["id"]),
@@ -25,7 +25,7 @@ async fn a_card_is_won_lost_and_open_again() {
         );
     };
     let open = read(&app, one).await;
-    conflict(&verb("reopen", json!({})).await, "open");
+    assert_conflict(&verb("reopen", json!({})).await, "open");
 
     let won = verb("win", json!({"statusReason": " Best price "})).await;
     let won = won.data(200);
@@ -37,11 +37,11 @@ async fn a_card_is_won_lost_and_open_again() {
     assert_eq!(won, &with(&open, &different));
     assert_eq!(&read(&app, one).await, won);
     assert_eq!(cards_in(&app, board.done).await, [other, one], "a won card is not at the bottom of the stage");
-    conflict(&verb("win", json!({})).await, "won");
-    conflict(&verb("lose", json!({"statusReason": "x"})).await, "won");
+    assert_conflict(&verb("win", json!({})).await, "won");
+    assert_conflict(&verb("lose", json!({"statusReason": "x"})).await, "won");
     // A won card stays in the stage for won cards, in any place there.
-    conflict(&verb("move", json!({"crmBoardListId": board.todo})).await, "won");
-    conflict(&api.put(&path, json!({"crmBoardListId": board.todo})).await, "won");
+    assert_conflict(&verb("move", json!({"crmBoardListId": board.todo})).await, "won");
+    assert_conflict(&api.put(&path, json!({"crmBoardListId": board.todo})).await, "won");
     move_to(&app, one, board.done, Some(0)).await;
     assert_eq!(cards_in(&app, board.done).await, [one, other]);
 
@@ -49,7 +49,7 @@ async fn a_card_is_won_lost_and_open_again() {
     let reopened = reopened.data(200);
     let different = json!({"list": {"id": board.done, "name": "Done"}, "updatedAt": reopened["updatedAt"]});
     assert_eq!(reopened, &with(&open, &different), "a reopened card left its stage, or changed otherwise");
-    conflict(&verb("reopen", json!({})).await, "open");
+    assert_conflict(&verb("reopen", json!({})).await, "open");
 
     for missing in [json!({}), json!({"statusReason": null}), json!({"statusReason": " "})] {
         assert_eq!(verb("lose", missing).await.invalid_fields(), ["statusReason"]);
@@ -63,8 +63,8 @@ async fn a_card_is_won_lost_and_open_again() {
         "list": {"id": board.doing, "name": "In progress"}, "updatedAt": lost["updatedAt"],
     });
     assert_eq!(lost, &with(&open, &different));
-    conflict(&verb("lose", json!({"statusReason": "x"})).await, "lost");
-    conflict(&verb("win", json!({})).await, "lost");
+    assert_conflict(&verb("lose", json!({"statusReason": "x"})).await, "lost");
+    assert_conflict(&verb("win", json!({})).await, "lost");
     // A lost card may be moved to any stage.
     move_to(&app, one, board.done, None).await;
     verb("reopen", json!({})).await.data(200);
@@ -116,21 +116,21 @@ async fn the_stage_for_won_cards_keeps_that_role_while_it_has_won_cards() {
 async fn of_fifty_requests_at_once_one_succeeds() {
     let app = TestApp::shared().await;
     let board = three_stages(&app).await;
-    for (verb, is_of_open_cards) in [("win", true), ("lose", true), ("reopen", false)] {
+    for (verb, requires_open_card) in [("win", true), ("lose", true), ("reopen", false)] {
         let one = card(&app, &board, board.todo, verb).await;
         let path = format!("{CARDS}/{one}");
-        if !is_of_open_cards {
+        if !requires_open_card {
             app.api.post(&format!("{path}/lose"), json!({"statusReason": "x"})).await.data(200);
         }
-        // They change the card one after the other, so that some may be busy at first.
+        // They change the card one after the other, so some may be answered as busy at first.
         let (changed, reason) = (format!("{path}/{verb}"), json!({"statusReason": "x"}));
         let requests = (0..50).map(|_| app.api.post_while_busy(&changed, &reason));
         let replies = join_all(requests).await;
         let done = replies.iter().filter(|reply| reply.status == 200).count();
         let refused = replies.iter().filter(|reply| reply.status == 409).count();
         assert_eq!((done, refused), (1, 49), "{verb}");
-        // Requests with one idempotency key are one request. The card is open or closed again before them.
-        if is_of_open_cards {
+        // Requests with one idempotency key are carried out once. First, the card gets the state that the verb needs.
+        if requires_open_card {
             app.api.post(&format!("{path}/reopen"), json!({})).await.data(200);
         } else {
             app.api.post(&format!("{path}/win"), json!({})).await.data(200);
@@ -154,12 +154,12 @@ async fn of_fifty_requests_at_once_one_succeeds() {
 async fn an_invalid_target_of_a_move_is_refused() {
     let app = TestApp::shared().await;
     let board = three_stages(&app).await;
-    let others = three_stages(&app).await.todo;
+    let other_stage = three_stages(&app).await.todo;
     let one = card(&app, &board, board.todo, "One").await;
     let path = format!("{CARDS}/{one}/move");
     for (body, fields) in [
         (json!({}), vec!["crmBoardListId"]),
-        (json!({"crmBoardListId": others}), vec!["crmBoardListId"]),
+        (json!({"crmBoardListId": other_stage}), vec!["crmBoardListId"]),
         (json!({"crmBoardListId": "x", "position": -1}), vec!["crmBoardListId", "position"]),
         (json!({"crmBoardListId": board.doing, "position": 1.5}), vec!["position"]),
         (json!({"crmBoardListId": board.doing, "position": "0"}), vec!["position"]),
