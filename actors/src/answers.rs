@@ -103,7 +103,7 @@ impl<R: Send + 'static> ReplyTo<R> {
     pub(crate) fn send(mut self, outcome: Outcome<R>) {
         match self.queue.take() {
             Some(queue) if !queue.is_current() => queue.push(Box::new(Reply { to: self.to, outcome })),
-            // The receiver was dropped if the caller was cancelled.
+            // The receiver was dropped if the caller was canceled.
             _ => drop(self.to.send(outcome)),
         }
     }
@@ -135,7 +135,7 @@ struct Reply<R> {
 impl<R: Send> Deliver for Reply<R> {
     fn deliver(self: Box<Self>) {
         let Self { to, outcome } = *self;
-        // The receiver was dropped if the caller was cancelled.
+        // The receiver was dropped if the caller was canceled.
         let _ = to.send(outcome);
     }
 }
@@ -161,7 +161,7 @@ impl<R: Send + 'static> Waiter for DurableReply<R> {
 impl<R: Send> Deliver for DurableReply<R> {
     fn deliver(self: Box<Self>) {
         let Reply { to, outcome } = self.reply;
-        // The receiver was dropped if the caller was cancelled.
+        // The receiver was dropped if the caller was canceled.
         let _ = to.send(outcome);
     }
 }
@@ -191,8 +191,8 @@ mod tests {
         let (reply_to, receiver) = ReplyTo::channel();
         reply_to.send(Err::<(), _>(Refusal::Retired));
         assert_eq!(receiver.await, Ok(Err(Refusal::Retired)));
-        let (cancelled, receiver) = ReplyTo::<()>::channel();
+        let (canceled, receiver) = ReplyTo::<()>::channel();
         drop(receiver);
-        assert!(!cancelled.is_awaited());
+        assert!(!canceled.is_awaited());
     }
 }

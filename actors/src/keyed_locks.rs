@@ -89,7 +89,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_cancelled_waiter_leaves_no_lock_behind() {
+    async fn a_canceled_waiter_leaves_no_lock_behind() {
         for is_first_dropped_first in [false, true] {
             let locks = KeyedLocks::default();
             let first = locks.lock("a").await;

@@ -73,7 +73,7 @@ struct OneshotWaiter(oneshot::Sender<bool>);
 
 impl Waiter for OneshotWaiter {
     fn wake(self: Box<Self>, is_durable: bool) {
-        // The caller of `Durable::wait` may have been cancelled.
+        // The caller of `Durable::wait` may have been canceled.
         let _ = self.0.send(is_durable);
     }
 }

@@ -324,7 +324,7 @@ pub(crate) fn unconfirmed_commit(reason: String) -> sqlx::Error {
 /// SQLSTATE classes that concern the database rather than its input (PostgreSQL, Appendix A): 08 connection, 25
 /// transaction state (such as a read-only server), 28 authorization, 3D no such database, 40 rollback (serialization,
 /// deadlock), 53 resources (disk full), 55 object not in the required state, 57 operator intervention (shutdown,
-/// cancelled, starting up), 58 system, 72 snapshot too old, F0 configuration file.
+/// canceled, starting up), 58 system, 72 snapshot too old, F0 configuration file.
 ///
 /// IMPORTANT: only these codes count as outages; every other code is a refusal. So an unforeseen code rejects one row,
 /// which the operator can fix in `rejected_changes`, instead of blocking every company.

@@ -145,7 +145,7 @@ fn pool(connections: u32, options: PgConnectOptions) -> PgPool {
 }
 
 /// Server-side limit for a request's statement: a second longer than its caller waits
-/// ([`crate::error::STATEMENT_TIME_MAX`]). It stops statements whose caller was cancelled, and releases their locks.
+/// ([`crate::error::STATEMENT_TIME_MAX`]). It stops statements whose caller was canceled, and releases their locks.
 pub(crate) const STATEMENT_TIMEOUT: (&str, &str) = ("statement_timeout", "6s");
 
 /// Makes PostgreSQL plan each list query for its actual parameters. The generic plan, which PostgreSQL may choose after

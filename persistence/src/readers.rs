@@ -72,7 +72,7 @@ impl Readers {
         // Each thread keeps to one pool: a connection's replies also wake the thread that opened it.
         let pool = &self.pools[number_of_this_thread() % self.pools.len()];
         let _permit = pool.scheduler.permit(company, Weight::Light).await?;
-        // A connection on which a statement failed or was cancelled is closed by being dropped.
+        // A connection on which a statement failed or was canceled is closed by being dropped.
         while let Some((mut connection, used_at)) = pool.take() {
             if unanswered::is_suspected() && !unanswered::is_usable(&mut connection, used_at).await {
                 continue;

@@ -308,7 +308,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn requests_beyond_the_limit_are_refused_and_a_cancelled_one_frees_its_place() {
+    async fn requests_beyond_the_limit_are_refused_and_a_canceled_one_frees_its_place() {
         let scheduler = Scheduler::new(SHARES);
         let _permits = [light_permit(&scheduler, A).await, light_permit(&scheduler, A).await];
         let mut requests: Vec<_> = (0..4).map(|_| Box::pin(scheduler.permit(A, Weight::Light))).collect();

@@ -15,7 +15,7 @@ use tokio::time::timeout;
 /// open another one.
 const IDLE_REPLY_TIME_MAX: Duration = Duration::from_millis(1500);
 
-/// Timeout of the ping when a connection returns to its pool: the session may still be ending a cancelled statement.
+/// Timeout of the ping when a connection returns to its pool: the session may still be ending a canceled statement.
 const REPLY_TIME_MAX: Duration = Duration::from_secs(5);
 
 /// For this long after a timeout of a statement, connections are also pinged on their return to a pool, and before a

@@ -86,7 +86,7 @@ impl Deliveries {
         Ok(Self { thread, stop, control: DeliveryControl(control) })
     }
 
-    /// Stops the dispatcher. Running attempts are cancelled, and repeated after the next start.
+    /// Stops the dispatcher. Running attempts are canceled, and repeated after the next start.
     pub async fn stop(self) {
         self.stop.send_replace(true);
         let thread = self.thread;

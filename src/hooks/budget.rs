@@ -2,9 +2,9 @@
 //!
 //! Anyone who knows a channel's public key may start a call; the signature is checked once the body is complete. So a
 //! call that sends nothing uses nothing, and one that sends slowly is refused ([`MIN_RATE`]). When memory is short, the
-//! oldest incomplete call is cancelled, first of all in the channel that uses most. Calls of providers arrive
-//! completely within a moment, before they are old enough to be cancelled ([`CANCEL_AFTER`]). A call with a valid
-//! signature that waits for more memory is cancelled only if no incomplete call of its channel without a valid
+//! oldest incomplete call is canceled, first of all in the channel that uses most. Calls of providers arrive
+//! completely within a moment, before they are old enough to be canceled ([`CANCEL_AFTER`]). A call with a valid
+//! signature that waits for more memory is canceled only if no incomplete call of its channel without a valid
 //! signature uses memory.
 
 use std::collections::{BTreeMap, HashMap};
@@ -37,7 +37,7 @@ const VALUE_BYTES: usize = 100;
 /// How long a call waits for memory.
 const WAIT_MAX: Duration = Duration::from_secs(5);
 
-/// Minimum age at which an incomplete call may be cancelled for others.
+/// Minimum age at which an incomplete call may be canceled for others.
 const CANCEL_AFTER: Duration = Duration::from_secs(1);
 
 /// Limits of the memory that calls use.
@@ -120,10 +120,10 @@ pub(super) struct CallPermit {
 #[derive(Debug, PartialEq, Eq)]
 enum Allocation {
     Granted,
-    /// Full; an incomplete call may be cancelled at this time.
+    /// Full; an incomplete call may be canceled at this time.
     Full(Option<Instant>),
-    /// This call was cancelled.
-    Cancelled,
+    /// This call was canceled.
+    Canceled,
 }
 
 impl Default for CallBudget {
@@ -144,7 +144,7 @@ impl CallBudget {
     }
 
     /// A permit for a call whose body is not read yet. If the channel has too many calls, its oldest incomplete one
-    /// without a valid signature is cancelled.
+    /// without a valid signature is canceled.
     ///
     /// # Errors
     /// `503` when all calls of the channel have a valid signature: the provider repeats the call.
@@ -178,7 +178,7 @@ impl CallBudget {
         let Inner { limits, memory, calls, .. } = &*self.0;
         let mut calls = calls.lock();
         loop {
-            let Some(call) = calls.by_id.get_mut(&id) else { return Allocation::Cancelled };
+            let Some(call) = calls.by_id.get_mut(&id) else { return Allocation::Canceled };
             if call.memory.try_grow(bytes) {
                 return Allocation::Granted;
             }
@@ -258,7 +258,7 @@ impl CallPermit {
     }
 
     /// Marks a call as signed, and reserves the memory that parsing its content takes for each value, however short it
-    /// is. With that memory, the call can no longer be cancelled.
+    /// is. With that memory, the call can no longer be canceled.
     ///
     /// # Errors
     /// `503` when there is no memory for parsing.
@@ -288,7 +288,7 @@ impl CallPermit {
             let released = self.budget.0.memory.released();
             let until = match self.budget.allocate(self.id, bytes, Instant::now()) {
                 Allocation::Granted => return Ok(()),
-                Allocation::Cancelled => return Err(ApiError::unavailable()),
+                Allocation::Canceled => return Err(ApiError::unavailable()),
                 Allocation::Full(until) => until.map_or(deadline, |until| until.min(deadline)),
             };
             tokio::select! {
@@ -353,15 +353,15 @@ mod tests {
     }
 
     #[actix_web::test]
-    async fn a_silent_call_uses_no_memory_and_is_cancelled_first() {
+    async fn a_silent_call_uses_no_memory_and_is_canceled_first() {
         let (budget, now) = (budget(), Instant::now());
         let silent: Vec<CallPermit> = (0..3).map(|_| budget.admit(A).expect("a permit")).collect();
         assert_eq!(budget.0.memory.used(), 0);
-        let fourth = budget.admit(A).expect("the oldest is cancelled");
-        assert_eq!(budget.allocate(silent[0].id, 1, now), Allocation::Cancelled);
+        let fourth = budget.admit(A).expect("the oldest is canceled");
+        assert_eq!(budget.allocate(silent[0].id, 1, now), Allocation::Canceled);
         assert!(silent[0].grow(1).await.is_err());
         assert!(fourth.grow(4).await.is_ok());
-        // Calls that are being processed are not cancelled.
+        // Calls that are being processed are not canceled.
         fourth.mark_processing();
         silent[1].mark_processing();
         silent[2].mark_processing();
@@ -381,9 +381,9 @@ mod tests {
         assert!(matches!(budget.allocate(more.id, 1, now), Allocation::Full(Some(_))));
         let other = budget.admit(B).expect("a permit");
         assert_eq!(budget.allocate(other.id, 4, now), Allocation::Granted);
-        // The slow call is old enough to be cancelled.
+        // The slow call is old enough to be canceled.
         assert_eq!(budget.allocate(more.id, 1, later(CANCEL_AFTER)), Allocation::Granted);
-        assert_eq!(budget.allocate(slow.id, 1, now), Allocation::Cancelled);
+        assert_eq!(budget.allocate(slow.id, 1, now), Allocation::Canceled);
         assert_eq!(budget.0.memory.used(), 5);
     }
 
@@ -396,9 +396,9 @@ mod tests {
         assert!(matches!(budget.allocate(second.id, 1, now), Allocation::Full(Some(_))));
         let other = budget.admit(B).expect("a permit");
         assert_eq!(budget.allocate(other.id, 4, now), Allocation::Granted);
-        // The company's own oldest call is cancelled.
+        // The company's own oldest call is canceled.
         assert_eq!(budget.allocate(second.id, 1, later(CANCEL_AFTER)), Allocation::Granted);
-        assert_eq!(budget.allocate(first.id, 1, now), Allocation::Cancelled);
+        assert_eq!(budget.allocate(first.id, 1, now), Allocation::Canceled);
     }
 
     #[actix_web::test]
@@ -443,13 +443,13 @@ mod tests {
         }
         let new = budget.admit(channel(3)).expect("a permit");
         assert_eq!(budget.allocate(new.id, 4, later(CANCEL_AFTER)), Allocation::Granted);
-        assert_eq!(budget.allocate(full[0].id, 1, now), Allocation::Cancelled);
+        assert_eq!(budget.allocate(full[0].id, 1, now), Allocation::Canceled);
         assert_eq!(budget.0.memory.used(), 9);
         full[0].cancel.notified().await;
     }
 
     #[actix_web::test]
-    async fn a_call_with_a_valid_signature_is_cancelled_after_those_without_one() {
+    async fn a_call_with_a_valid_signature_is_canceled_after_those_without_one() {
         let (budget, now) = (budget(), Instant::now());
         let [signed, forged] = [(); 2].map(|()| budget.admit(A).expect("a permit"));
         signed.mark_signed();
@@ -458,11 +458,11 @@ mod tests {
         }
         let new = budget.admit(A).expect("a permit");
         assert_eq!(budget.allocate(new.id, 2, later(CANCEL_AFTER)), Allocation::Granted);
-        assert_eq!(budget.allocate(forged.id, 1, now), Allocation::Cancelled);
-        // If all waiting calls are signed, the oldest is cancelled: otherwise none would continue.
+        assert_eq!(budget.allocate(forged.id, 1, now), Allocation::Canceled);
+        // If all waiting calls are signed, the oldest is canceled: otherwise none would continue.
         new.mark_signed();
         assert_eq!(budget.allocate(new.id, 1, later(CANCEL_AFTER)), Allocation::Granted);
-        assert_eq!(budget.allocate(signed.id, 1, now), Allocation::Cancelled);
+        assert_eq!(budget.allocate(signed.id, 1, now), Allocation::Canceled);
         // A new call cancels no signed one.
         let others: Vec<CallPermit> = (0..2).map(|_| budget.admit(A).expect("a permit")).collect();
         others.iter().for_each(CallPermit::mark_signed);

@@ -130,7 +130,7 @@ struct Inner {
     sweep_request: Notify,
     missing: MissingFiles,
     shared_folder_id: Option<String>,
-    /// The runtime for work that must not be cancelled with its caller.
+    /// The runtime for work that must not be canceled with its caller.
     background: Handle,
 }
 
@@ -271,14 +271,14 @@ impl Media {
             StoredMedia { id: MediaId::new(clock::now()), mime_type, file_name, size: file.size, voice: false };
         let media = self.clone();
         let id = stored.id.clone();
-        // Not cancelled with the request: an incomplete upload would remain in the bucket.
+        // Not canceled with the request: an incomplete upload would remain in the bucket.
         let (result_sender, result_receiver) = oneshot::channel();
         let stored_copy = stored.clone();
         drop(self.0.background.spawn(async move {
             let mut unfinished = UnfinishedUpload::default();
             let storing = media.0.storage.put(company, &id, file, &mut unfinished);
             let result = tokio::time::timeout(PUBLISH_TIME_MAX, storing).await;
-            // The file is stored, but the request was cancelled: no message will refer to it.
+            // The file is stored, but the request was canceled: no message will refer to it.
             if let Err(Ok(Ok(()))) = result_sender.send(result) {
                 media.discard(company, &[stored_copy]);
             }

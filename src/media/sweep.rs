@@ -1,6 +1,6 @@
 //! Removes files without a message. There are two kinds:
 //!
-//! - Files to which no message ever referred, because the process ended or the request was cancelled before the message
+//! - Files to which no message ever referred, because the process ended or the request was canceled before the message
 //!   was journaled. Each hour's files are examined once, at least an hour after it ended; so the work depends on the
 //!   number of files per hour, not on the total.
 //! - Files whose message was deleted. A table lists them.

@@ -34,7 +34,7 @@ impl UnreferencedFiles {
     }
 
     /// Runs the command whose message refers to the files, and removes those that are not used: all if it was certainly
-    /// refused, and if it succeeded, those for which `is_used` is false. If the wait is cancelled or the outcome is
+    /// refused, and if it succeeded, those for which `is_used` is false. If the wait is canceled or the outcome is
     /// unknown, the sweep removes unused ones.
     ///
     /// # Errors

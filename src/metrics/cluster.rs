@@ -19,7 +19,7 @@ pub struct ClusterMetrics {
     refused: AtomicU64,
     aborted: AtomicU64,
     fenced_lives: AtomicU64,
-    cancelled_moves: AtomicU64,
+    canceled_moves: AtomicU64,
     opened_slots: AtomicU64,
     handed_over_slots: AtomicU64,
     forward_ns: Histogram,
@@ -37,7 +37,7 @@ impl Default for ClusterMetrics {
             refused: 0.into(),
             aborted: 0.into(),
             fenced_lives: 0.into(),
-            cancelled_moves: 0.into(),
+            canceled_moves: 0.into(),
             opened_slots: 0.into(),
             handed_over_slots: 0.into(),
             forward_ns: Histogram::new(LATENCY_NS_BOUNDS),
@@ -78,8 +78,8 @@ counters! {
     add_aborted, aborted;
     /// An unresponsive process was fenced: this process has ended its life.
     add_fenced_life, fenced_lives;
-    /// A move of slots was cancelled.
-    add_cancelled_move, cancelled_moves;
+    /// A move of slots was canceled.
+    add_canceled_move, canceled_moves;
 }
 
 impl ClusterMetrics {

@@ -214,7 +214,7 @@ impl MetricsSnapshot {
         for (end, moves) in [
             ("opened", metrics.opened_slots()),
             ("handed_over", metrics.handed_over_slots()),
-            ("called_off", metrics.cancelled_moves()),
+            ("canceled", metrics.canceled_moves()),
         ] {
             samples.value([("end", end)], moves)?;
         }

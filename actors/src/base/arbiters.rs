@@ -64,7 +64,7 @@ impl ArbiterPool {
         let mut pending = Vec::with_capacity(arbiters.len());
         for arbiter in arbiters {
             let (signal, receiver) = oneshot::channel();
-            // The receiver was dropped if the caller was cancelled.
+            // The receiver was dropped if the caller was canceled.
             let send_signal = move || {
                 let _ = signal.send(());
             };

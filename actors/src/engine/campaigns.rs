@@ -158,7 +158,7 @@ impl Campaigns {
             let runner = self.get_or_start(company, id).await?;
             let holder = Arc::new(());
             let message = Hold(Arc::downgrade(&holder));
-            // Created before the call, so that its drop notifies the actor even if the call fails or is cancelled.
+            // Created before the call, so that its drop notifies the actor even if the call fails or is canceled.
             let hold = CampaignHold { scope: self.scope.clone(), company, runner, holder: Some(holder) };
             self.base.deliver(&self.scope.hot, &hold.runner, message).await?;
             Ok(hold)

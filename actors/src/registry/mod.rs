@@ -104,7 +104,7 @@ impl<M: Request> Message for Envelope<M> {
 }
 
 impl<M: Request> Envelope<M> {
-    /// Unwraps the command, which then no longer counts as waiting. `None` if its caller was cancelled, so that the
+    /// Unwraps the command, which then no longer counts as waiting. `None` if its caller was canceled, so that the
     /// command is skipped.
     pub(crate) fn accept(self) -> Option<(M, ReplyTo<M::Reply>)> {
         self.reply_to.is_awaited().then_some((self.message, self.reply_to))

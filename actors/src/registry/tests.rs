@@ -47,7 +47,7 @@ async fn a_command_counts_as_waiting_until_it_is_accepted_or_dropped() {
             tokio::time::sleep(Duration::from_millis(1)).await;
         }
     };
-    // The actor accepts the first command and blocks. The others are sent, and two of their callers are cancelled.
+    // The actor accepts the first command and blocks. The others are sent, and two of their callers are canceled.
     let send = || {
         let (block, reply) = registry.wrap(Block);
         let sent = stuck.send(block);
@@ -60,8 +60,8 @@ async fn a_command_counts_as_waiting_until_it_is_accepted_or_dropped() {
     wait_until_waiting(0).await;
     let others: Vec<_> = (0..5).map(|_| send()).collect();
     assert_eq!(waiting(), 5);
-    for cancelled in &others[3..] {
-        cancelled.abort();
+    for canceled in &others[3..] {
+        canceled.abort();
     }
     // Commands in the mailbox stay there until the actor accepts them.
     drop(release);

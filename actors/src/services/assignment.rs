@@ -90,7 +90,7 @@ impl Assignment {
     }
 
     /// Waits until the open tickets of each agent are counted, with a time limit. The count continues if its caller is
-    /// cancelled.
+    /// canceled.
     async fn count_open_tickets(&self, company: CompanyId, assigner: &Arc<Assigner>) {
         let mut count_ended = assigner.subscribe_to_count_end();
         match assigner.begin_count(Instant::now()) {
@@ -180,7 +180,7 @@ async fn load_open_tickets(base: &Base, company: CompanyId, overview: &Arc<Overv
 }
 
 /// Marks a record as being removed until the guard is dropped, whether the deletion succeeds, is refused or is
-/// cancelled.
+/// canceled.
 struct RemovalGuard {
     base: Arc<Base>,
     company: CompanyId,

@@ -250,7 +250,7 @@ impl Tickets {
         let (reply_to, reply) = ReplyTo::channel();
         let scope = self.scope.clone();
         let run_opening = move || {
-            // Skipped if the caller was cancelled.
+            // Skipped if the caller was canceled.
             if reply_to.is_awaited() {
                 match scope.open(&conversations, opening) {
                     Ok((reply, durable)) => reply_to.send_when_durable(durable, reply),

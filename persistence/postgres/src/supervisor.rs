@@ -81,7 +81,7 @@ impl Supervisor {
     /// Stops the postmaster and releases the owner lock. A second call does nothing.
     pub(super) async fn stop(&self, home: &Home) -> Result<(), ClusterError> {
         self.stop.send_replace(true);
-        // Cleared only after the task has ended, so that a cancelled stop can be repeated.
+        // Cleared only after the task has ended, so that a canceled stop can be repeated.
         let mut task_guard = self.task.lock().await;
         let Some(task) = task_guard.as_mut() else {
             return Ok(());
@@ -91,7 +91,7 @@ impl Supervisor {
         if let Ok(result) = task_result {
             return result;
         }
-        // The task was cancelled with its runtime, or panicked; the postmaster may still be running.
+        // The task was canceled with its runtime, or panicked; the postmaster may still be running.
         match Postmaster::find(home)? {
             Some(mut postmaster) => postmaster.shut_down(home).await,
             None => Ok(()),

@@ -33,7 +33,7 @@ impl Member {
         if slots.is_empty() {
             return;
         }
-        self.metrics().add_cancelled_move();
+        self.metrics().add_canceled_move();
         self.0.canceled.lock().extend(slots);
         if let Err(error) = lives::cancel_moves(&self.0.db, self.life(), slots).await {
             tracing::debug!(%error, "canceling a move will be retried");

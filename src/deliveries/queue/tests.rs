@@ -375,7 +375,7 @@ fn every_event_arrives_and_the_events_of_a_record_in_order() {
                     queue = DeliveryQueue::new(table.delivered_through, None);
                 }
                 91 if !is_calm => {
-                    // The courier retires: running attempts are answered, or cancelled before they arrive.
+                    // The courier retires: running attempts are answered, or canceled before they arrive.
                     for event in under_way.drain(..).filter(|_| random.random_bool(0.7)).collect::<Vec<_>>() {
                         arrived.push(event);
                         queue.finish(event, Verdict::Accepted, attempt(), &retry_policy, now);

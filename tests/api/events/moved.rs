@@ -39,7 +39,7 @@ async fn a_company_that_moves_ends_its_streams_and_held_answers_and_no_reader_mi
     eventually("the drained process serves no slot", || async { membership.placement.count_here() == 0 }).await;
     let metrics = ScrapedMetrics::of(owner.metrics_listener.as_ref().expect("metrics").address).await;
     assert_eq!(
-        metrics.value("hotline_cluster_slot_moves_total{end=\"called_off\"}"),
+        metrics.value("hotline_cluster_slot_moves_total{end=\"canceled\"}"),
         0.0,
         "waiting readers delayed the move"
     );

@@ -180,7 +180,7 @@ async fn a_write_reads_what_it_writes_and_nothing_of_others() {
         let new = json!({"name": "New"});
         let made = world.judge(caller, Method::POST, "/contact-lists", Some(&new), caller.reads_max).await;
         let one = format!("/contact-lists/{}", made.data(201)["id"]);
-        // The second contact's turn comes a minute later, so the campaign is not over before it is cancelled.
+        // The second contact's turn comes a minute later, so the campaign is not over before it is canceled.
         let members = json!({"contactIds": [contact, caller.contact]});
         world.judge(caller, Method::POST, &format!("{one}/contacts"), Some(&members), caller.reads_max).await;
         let campaign = json!({"name": "New", "contactListId": made.data(201)["id"], "channelId": caller.company.phone,

@@ -20,7 +20,7 @@ const EVENTS: usize = 80;
 const ANSWER_TIME: Duration = Duration::from_secs(1);
 
 /// Moves the company's slot to the other process, and waits until it has moved. A move that takes too long, as on a
-/// machine that stalls, is called off; it is then requested again.
+/// machine that stalls, is canceled; it is then requested again.
 pub async fn move_company(app: &TestApp, owner: &Service) {
     let (store, db) = (owner.app.engine.store(), &app.db);
     let life = store.membership().expect("a member").life;

@@ -202,7 +202,7 @@ impl Contacts {
         forget_sessions: impl Fn(&[SessionId]) + Send + Sync + 'static,
     ) -> Result<(), Refusal> {
         let contacts = self.clone();
-        // The deletion runs to its end even if the caller is cancelled.
+        // The deletion runs to its end even if the caller is canceled.
         let presence = self.base.store.ownership().follow(company);
         let removal = self.base.background.spawn(act_as(current_author(), async move {
             let _presence = presence;

@@ -1,4 +1,4 @@
-//! Which life serves which slots: assignment, handover and cancelled moves.
+//! Which life serves which slots: assignment, handover and canceled moves.
 
 use sqlx::{FromRow, PgPool};
 

@@ -56,7 +56,7 @@ text_enum! {
         Paused = "paused",
         /// Every recipient is settled.
         Completed = "completed",
-        /// It was called off.
+        /// It was canceled.
         Canceled = "canceled",
     }
 }
