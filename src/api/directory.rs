@@ -14,7 +14,8 @@ use crate::web::ApiResult;
 /// Each link takes about 30 bytes in the memory of every process, and is read again at each change to the directory.
 pub const LINKS_OF_COMPANY_MAX: i64 = 100_000;
 
-/// Checks, after links were added, that a company does not exceed [`LINKS_OF_COMPANY_MAX`].
+/// Checks, after links were added, that a company does not exceed [`LINKS_OF_COMPANY_MAX`]. Other additions of the company
+/// wait until the caller's transaction ends, so rows that the transaction changes must be locked before.
 ///
 /// # Errors
 /// `409` with the limit.

@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 
 use crate::check_list::check_list;
 use crate::steps::{NOBODY, assert_timestamp, id, listed};
-use crate::support::{Api, Reply, TestApp};
+use crate::support::{Api, Reply, TestApp, until_blocked};
 
 /// Creates a record, and returns its id.
 pub async fn created(api: &Api, path: &str, body: Value) -> i64 {
@@ -340,10 +340,20 @@ async fn the_links_to_queues_that_a_company_has_in_memory_are_limited() {
     let last: Vec<i64> = sqlx::query_scalar(last).bind(company).fetch_all(&app.db).await.expect("users");
     let add =
         |user: i64| Reply::of(app.api.request(Method::PUT, &format!("/queues/{}/users/{user}", app.company.sales)));
-    assert_eq!(add(last[0]).await.status, 204);
     let details = json!({"state": "the company has reached its maximum number of links to queues", "reason": "limit",
         "by": [{"type": "queueLink", "count": 100_000}]});
-    assert_eq!(add(last[1]).await.error(409, "ERR_API_CONFLICT"), &details);
+    // Neither of two additions is committed before the other one has begun.
+    let mut blocker = app.db.begin().await.expect("a transaction");
+    let lock = sqlx::query("select from queues where company_id = $1 and id = $2 for update");
+    lock.bind(company).bind(app.company.sales).execute(&mut *blocker).await.expect("a lock");
+    let meanwhile = async {
+        until_blocked(2, &mut blocker, &app.db).await;
+        blocker.rollback().await.expect("a rollback");
+    };
+    let (one, other, ()) = futures_util::future::join3(add(last[0]), add(last[1]), meanwhile).await;
+    let (added, refused) = if one.status == 204 { (one, other) } else { (other, one) };
+    assert_eq!(added.status, 204);
+    assert_eq!(refused.error(409, "ERR_API_CONFLICT"), &details);
     let queues = json!({"name": "New", "email": "new@example.com", "queueIds": [app.company.sales]});
     assert_eq!(app.api.post("/users", queues).await.error(409, "ERR_API_CONFLICT"), &details);
     app.api.post("/users", json!({"name": "New", "email": "new@example.com"})).await.data(201);

@@ -2,7 +2,7 @@
 
 use std::marker::PhantomData;
 
-use sqlx::{AssertSqlSafe, PgExecutor};
+use sqlx::{AssertSqlSafe, PgConnection, PgExecutor};
 
 use super::map_constraint;
 use crate::error::with_timeout;
@@ -70,11 +70,9 @@ impl<A, B> Links<A, B> {
         Ok(with_timeout(query.execute(db)).await.map_err(map_constraint(&[]))?.rows_affected() > 0)
     }
 
-    /// Whether a company has at least this many links.
-    pub async fn has_at_least(&self, db: impl PgExecutor<'_>, company: CompanyId, count: i64) -> Result<bool> {
-        // The row at this offset exists only if there are `count` rows.
-        let statement = format!("select exists (select from {} where company_id = $1 offset $2 - 1)", self.table);
-        with_timeout(sqlx::query_scalar(AssertSqlSafe(statement)).bind(company).bind(count).fetch_one(db)).await
+    /// Whether a company has at least this many links: [`super::has_at_least`].
+    pub async fn has_at_least(&self, db: &mut PgConnection, company: CompanyId, count: i64) -> Result<bool> {
+        super::has_at_least(db, company, self.table, count).await
     }
 
     /// Unlinks two records; returns whether they were linked.

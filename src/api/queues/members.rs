@@ -67,8 +67,8 @@ pub async fn add_user(
     let (queue, user) = ids.0;
     let add = idempotency.transaction(app.db(caller.company), async |db| {
         if users::QUEUES.add(&mut *db, caller.company, user, queue).await? {
-            check_links(&mut *db, caller.company, &users::QUEUES).await?;
-            table::touch::<User>(db, caller.company, user).await?;
+            table::touch::<User>(&mut *db, caller.company, user).await?;
+            check_links(db, caller.company, &users::QUEUES).await?;
         }
         Ok(NoContent)
     });
