@@ -21,7 +21,7 @@ fn describe_shared(operation: &mut Operation) {
         "description": "The channel's public key, as `hotline channel list` shows it.",
         "example": "ch_4f0XkLmZq2R8vTn1YbC7dGhJ5sWeA9uP",
     }));
-    operation.errors.extend([401, 404, 429, 500, 503]);
+    operation.errors.extend([400, 401, 404, 429, 500, 503]);
 }
 
 impl ResponseDescription for Challenge {
@@ -35,7 +35,6 @@ impl ResponseDescription for Challenge {
             parameter("hub.verify_token", "The channel's verify token.", "my-verify-token"),
             parameter("hub.challenge", "The challenge to return.", "1158201444"),
         ];
-        operation.errors.push(400);
         operation.content_type = "text/plain";
         operation.success =
             (200, Some(json!({"type": "string", "description": "The challenge.", "example": "1158201444"})));
