@@ -92,15 +92,21 @@ pub(super) async fn launch(
             }
             // An adopted postmaster was shutting down or has exited: start another.
             WaitOutcome::Exited(_) if postmaster.is_adopted() => {}
-            WaitOutcome::Exited(status) => {
-                let log_tail = postmaster.log_tail(home);
-                if !log_tail.contains(BACKENDS_REMAIN) || started_at.elapsed() > RESPONSE_TIMEOUT {
-                    return Err(ClusterError::ExitedEarly { status, log_tail });
-                }
-                sleep(BACKENDS_INTERVAL).await;
-            }
+            WaitOutcome::Exited(status) => await_backends(status, postmaster.log_tail(home), started_at).await?,
         }
     }
+}
+
+/// Pauses before another start if PostgreSQL exited because backends of a killed postmaster are still exiting.
+///
+/// # Errors
+/// [`ClusterError::ExitedEarly`] when it exited for another reason, or the backends have remained for too long.
+async fn await_backends(status: Option<ExitStatus>, log_tail: String, started_at: Instant) -> Result<(), ClusterError> {
+    if !log_tail.contains(BACKENDS_REMAIN) || started_at.elapsed() > RESPONSE_TIMEOUT {
+        return Err(ClusterError::ExitedEarly { status, log_tail });
+    }
+    sleep(BACKENDS_INTERVAL).await;
+    Ok(())
 }
 
 /// Whether a cluster run by another process accepts connections now.

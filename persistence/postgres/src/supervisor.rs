@@ -135,21 +135,28 @@ impl RestartTask {
             if started_at.elapsed() > HEALTHY_AFTER {
                 failures = 0;
             }
-            postmaster = loop {
-                tokio::select! {
-                    biased;
-                    () = stop_requested(&mut stop) => return Ok(()),
-                    () = sleep(restart_pause(failures)) => {}
-                }
-                failures = failures.saturating_add(1);
-                match self.restart() {
-                    Ok(postmaster) => break postmaster,
-                    Err(error) => {
-                        tracing::error!(error = &error as &dyn std::error::Error, "could not restart PostgreSQL")
-                    }
-                }
-            };
+            let Some(restarted) = self.retry_restart(&mut failures, &mut stop).await else { return Ok(()) };
+            postmaster = restarted;
             tracing::warn!(pid = postmaster.pid, failures, "restarted PostgreSQL");
+        }
+    }
+
+    /// Restarts the postmaster, after a pause, until that succeeds; `None` if a stop is requested. `failures` counts
+    /// the attempts, also those of earlier restarts unless the postmaster was healthy in between.
+    async fn retry_restart(&self, failures: &mut u32, stop: &mut watch::Receiver<bool>) -> Option<Postmaster> {
+        loop {
+            tokio::select! {
+                biased;
+                () = stop_requested(stop) => return None,
+                () = sleep(restart_pause(*failures)) => {}
+            }
+            *failures = failures.saturating_add(1);
+            match self.restart() {
+                Ok(postmaster) => return Some(postmaster),
+                Err(error) => {
+                    tracing::error!(error = &error as &dyn std::error::Error, "could not restart PostgreSQL")
+                }
+            }
         }
     }
 

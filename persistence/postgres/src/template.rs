@@ -33,12 +33,7 @@ pub async fn copy(
         let lock = File::create(&lock_path).map_err(ClusterError::io("create", &lock_path))?;
         lock.lock().map_err(ClusterError::io("lock", &lock_path))?;
         if !template.exists() {
-            for entry in folder.read_dir().map_err(ClusterError::io("read", &folder))? {
-                let entry = entry.map_err(ClusterError::io("read", &folder))?;
-                if entry.file_name().to_string_lossy().starts_with(&prefix) {
-                    remove_dir_all(entry.path()).map_err(ClusterError::io("remove", &entry.path()))?;
-                }
-            }
+            remove_templates(&folder, &prefix)?;
             let unfinished = folder.join(format!("{prefix}unfinished"));
             create_folders(&unfinished).map_err(ClusterError::io("create", &unfinished))?;
             let cluster = Cluster::start(ClusterOptions::for_tests(&unfinished)).await?;
@@ -56,4 +51,15 @@ pub async fn copy(
         Ok(status) => Err(ClusterError::io("copy", &cluster_path)(Error::other(status.to_string()))),
         Err(error) => Err(ClusterError::io("copy", &cluster_path)(error)),
     }
+}
+
+/// Removes the templates whose names begin with `prefix`, including an unfinished one.
+fn remove_templates(folder: &Path, prefix: &str) -> Result<(), ClusterError> {
+    for entry in folder.read_dir().map_err(ClusterError::io("read", folder))? {
+        let entry = entry.map_err(ClusterError::io("read", folder))?;
+        if entry.file_name().to_string_lossy().starts_with(prefix) {
+            remove_dir_all(entry.path()).map_err(ClusterError::io("remove", &entry.path()))?;
+        }
+    }
+    Ok(())
 }

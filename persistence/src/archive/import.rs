@@ -326,8 +326,15 @@ impl Import {
         if is_key_taken {
             fields.insert("public_key".to_owned(), raw(&new_key("ch_")));
         }
+        let new_id = self.assign_channel_id(id, is_id_taken).await?;
+        fields.insert("id".to_owned(), raw(&new_id));
+        Ok(())
+    }
+
+    /// Assigns the new id of a channel: the archived one, unless an existing channel (`is_taken`) or one of this import
+    /// has it.
+    async fn assign_channel_id(&mut self, id: i64, mut is_taken: bool) -> sqlx::Result<i64> {
         let mut new_id = id;
-        let mut is_taken = is_id_taken;
         // The sequence never yields the id of an existing channel, but may yield one that this import has assigned.
         while is_taken || self.assigned_channel_ids.contains(&new_id) {
             let next = sqlx::query_scalar("select nextval(pg_get_serial_sequence('channels', 'id'))");
@@ -336,8 +343,7 @@ impl Import {
         }
         self.new_channel_ids.insert(id, new_id);
         self.assigned_channel_ids.insert(new_id);
-        fields.insert("id".to_owned(), raw(&new_id));
-        Ok(())
+        Ok(new_id)
     }
 
     /// A webhook gets a new id and a new secret, and is disabled: its secret must be rotated before it is enabled.

@@ -70,18 +70,9 @@ pub fn open_locked(dir: &Path, options: Options, lock: DirLock) -> Result<Recove
     }
     // Everything was verified, so the directory may be changed from here on.
     for path in leftovers.iter().chain(unfinished.iter().map(|(_, path)| path)) {
-        let file = path.display();
-        if segment::is_prepared(path) {
-            tracing::debug!(%file, "removing a file that an earlier run had prepared for its next segment");
-        } else {
-            tracing::info!(%file, "removing a journal file whose creation was interrupted");
-        }
-        segment::remove(&dir, path).map_err(JournalError::io("remove", path))?;
+        remove_unused(&dir, path)?;
     }
-    let id = match existing_id {
-        Some(id) => id,
-        None => segment::create_id(&dir)?,
-    };
+    let id = existing_id.map_or_else(|| segment::create_id(&dir), Ok)?;
     let torn_tail = verified.last_mut().map(finalize_last).transpose()?.flatten();
     let confirmed_file = ConfirmedFile::open(&dir, &id)?;
     dir.sync().map_err(JournalError::io("sync", &dir))?;
@@ -95,6 +86,17 @@ pub fn open_locked(dir: &Path, options: Options, lock: DirLock) -> Result<Recove
         next,
         torn_tail,
     })
+}
+
+/// Removes a file that contains no records.
+fn remove_unused(dir: &Dir, path: &Path) -> Result<(), JournalError> {
+    let file = path.display();
+    if segment::is_prepared(path) {
+        tracing::debug!(%file, "removing a file that an earlier run had prepared for its next segment");
+    } else {
+        tracing::info!(%file, "removing a journal file whose creation was interrupted");
+    }
+    segment::remove(dir, path).map_err(JournalError::io("remove", path))
 }
 
 /// A journal's id and what its database has confirmed, read without opening it: nothing is verified or changed.
@@ -310,14 +312,7 @@ pub(super) fn verify_segment(
     let tail = SegmentTail::of(bytes, at, next, &header);
     match next_first {
         None => check_tail(path, &tail, &header, next, seed)?,
-        Some(_) if tail.has_new_bytes() => {
-            return Err(JournalError::damaged(path, at as u64, "expected a complete group or padding"));
-        }
-        Some(next_first) if next_first != next => {
-            let reason = format!("seq {next} should follow, but the next segment begins with {next_first}");
-            return Err(JournalError::damaged(path, at as u64, reason));
-        }
-        Some(_) => {}
+        Some(next_first) => check_complete(path, &tail, next, next_first)?,
     }
     Ok(VerifiedSegment {
         path: path.to_owned(),
@@ -329,6 +324,18 @@ pub(super) fn verify_segment(
         torn_bytes: tail.torn_bytes as u64,
         stale_end: header.stale_end,
     })
+}
+
+/// Checks that a segment is complete: it is not torn, and the following one begins with `next`.
+fn check_complete(path: &Path, tail: &SegmentTail<'_>, next: Seq, next_first: Seq) -> Result<(), JournalError> {
+    if tail.has_new_bytes() {
+        return Err(JournalError::damaged(path, tail.at as u64, "expected a complete group or padding"));
+    }
+    if next_first != next {
+        let reason = format!("seq {next} should follow, but the next segment begins with {next_first}");
+        return Err(JournalError::damaged(path, tail.at as u64, reason));
+    }
+    Ok(())
 }
 
 /// The bytes after the last valid group of a segment.

@@ -78,6 +78,20 @@ pub(super) struct WriteQueue<T> {
     pub needs_segment: bool,
 }
 
+impl<T> WriteQueue<T> {
+    /// An empty queue, whose first record gets the sequence `next`.
+    fn new(next: Seq) -> Self {
+        Self {
+            records: RecordQueue::new(),
+            abandoned_items: Vec::new(),
+            next,
+            is_writer_sleeping: false,
+            is_closed: false,
+            needs_segment: false,
+        }
+    }
+}
+
 /// A task for the helper thread.
 pub(super) enum Chore {
     /// Prepare a spare and the reserve file, and retry failed chores.
@@ -170,14 +184,7 @@ impl<T> JournalState<T> {
             options,
             id,
             dir_lock: Mutex::new(Some(lock)),
-            queue: Mutex::new(WriteQueue {
-                records: RecordQueue::new(),
-                abandoned_items: Vec::new(),
-                next,
-                is_writer_sleeping: false,
-                is_closed: false,
-                needs_segment: false,
-            }),
+            queue: Mutex::new(WriteQueue::new(next)),
             wake: Condvar::new(),
             segments: Mutex::new(Segments { sealed: sealed.into(), current, watermark }),
             spares: Mutex::new(Vec::new()),

@@ -28,22 +28,7 @@ pub(super) fn read(path: &Path) -> Result<Option<Vec<Key>>, KeyError> {
         result => result.map_err(|error| file_error(error.to_string()))?,
     };
     let metadata = file.metadata().map_err(|error| file_error(error.to_string()))?;
-    if !metadata.is_file() {
-        return Err(file_error("is not a file".to_owned()));
-    }
-    if metadata.len() > FILE_BYTES_MAX {
-        return Err(file_error(format!("is larger than {FILE_BYTES_MAX} bytes")));
-    }
-    let user = nix::unistd::geteuid().as_raw();
-    if ![0, user].contains(&metadata.uid()) && !is_root_for_owner(user, path, &metadata) {
-        return Err(file_error(format!("belongs to user {}, not to this user ({user}) or root", metadata.uid())));
-    }
-    if metadata.mode() & FORBIDDEN_MODE != 0 {
-        return Err(file_error(format!(
-            "is accessible to other users (mode {:04o}); run `chmod 600` on it",
-            metadata.mode() & 0o7777
-        )));
-    }
+    check_metadata(path, &metadata).map_err(file_error)?;
     let mut text = String::new();
     file.take(FILE_BYTES_MAX).read_to_string(&mut text).map_err(|error| file_error(error.to_string()))?;
     let mut keys = Vec::new();
@@ -62,6 +47,25 @@ pub(super) fn read(path: &Path) -> Result<Option<Vec<Key>>, KeyError> {
         return Err(file_error("contains no key".to_owned()));
     }
     Ok(Some(keys))
+}
+
+/// Checks the type, size, owner and permissions of a key file. The error is the reason.
+fn check_metadata(path: &Path, metadata: &Metadata) -> Result<(), String> {
+    if !metadata.is_file() {
+        return Err("is not a file".to_owned());
+    }
+    if metadata.len() > FILE_BYTES_MAX {
+        return Err(format!("is larger than {FILE_BYTES_MAX} bytes"));
+    }
+    let user = nix::unistd::geteuid().as_raw();
+    if ![0, user].contains(&metadata.uid()) && !is_root_for_owner(user, path, metadata) {
+        return Err(format!("belongs to user {}, not to this user ({user}) or root", metadata.uid()));
+    }
+    if metadata.mode() & FORBIDDEN_MODE != 0 {
+        let mode = metadata.mode() & 0o7777;
+        return Err(format!("is accessible to other users (mode {mode:04o}); run `chmod 600` on it"));
+    }
+    Ok(())
 }
 
 /// Whether root runs a command for the service's user, who owns the file and its folder.

@@ -33,11 +33,7 @@ pub async fn remove(
     changed.push(id);
     lock_rows(&mut *connection, company, &changed).await?;
     // Concurrent writes of the contact's values or tags come first, or find it deleted.
-    let updated_at = sqlx::query_scalar("select updated_at from contacts where company_id = $1 and id = $2 for update");
-    let updated_at = with_timeout(updated_at.bind(company).bind(id).fetch_optional(&mut *connection)).await?;
-    if !expected.includes(updated_at.ok_or(Error::NotFound("contact"))?) {
-        return Err(Error::Changed);
-    }
+    lock_expected(&mut *connection, company, id, expected).await?;
     if let Some(blockers) = find_deletion_blockers(&mut *connection, company, id).await? {
         return Ok(Some(blockers));
     }
@@ -59,6 +55,16 @@ pub async fn remove(
     transaction.commit().await?;
     crate::fail_point!("contact_removal_lost", |_| Err(Error::Unavailable("fail point".to_owned())));
     Ok(None)
+}
+
+/// Locks the contact, and checks that it is in an expected state.
+async fn lock_expected(db: &mut PgConnection, company: CompanyId, id: ContactId, expected: &Expected) -> Result<()> {
+    let updated_at = sqlx::query_scalar("select updated_at from contacts where company_id = $1 and id = $2 for update");
+    let updated_at = with_timeout(updated_at.bind(company).bind(id).fetch_optional(&mut *db)).await?;
+    if !expected.includes(updated_at.ok_or(Error::NotFound("contact"))?) {
+        return Err(Error::Changed);
+    }
+    Ok(())
 }
 
 /// Deletes the contact's tickets with their messages and events, in steps because of the time limit of each statement.

@@ -129,12 +129,6 @@ impl<N> ValuesTable<N> {
             return Ok(());
         }
         let Self { name, record_column, .. } = self;
-        let clear = format!(
-            "delete from {name} where ctid = any (array(
-                 select v.place from unnest($2::bigint[], $3::bigint[]) as x (record, field) cross join lateral (
-                     select ctid as place from {name}
-                     where company_id = $1 and {record_column} = x.record and custom_field_id = x.field offset 0) v))"
-        );
         let write = format!(
             "insert into {name} (company_id, {record_column}, custom_field_id, value)
              select $1, record, field, value from unnest($2::bigint[], $3::bigint[], $4::text[])
@@ -143,12 +137,7 @@ impl<N> ValuesTable<N> {
         );
         let (upserts, removals): (Vec<_>, Vec<_>) = values.iter().partition(|(_, _, value)| value.is_some());
         with_timeout(async {
-            sqlx::query(AssertSqlSafe(clear))
-                .bind(company)
-                .bind(removals.iter().map(|(record, ..)| *record).collect::<Vec<_>>())
-                .bind(removals.iter().map(|(_, field, _)| *field).collect::<Vec<_>>())
-                .execute(&mut *db)
-                .await?;
+            self.delete(&mut *db, company, &removals).await?;
             sqlx::query(AssertSqlSafe(write))
                 .bind(company)
                 .bind(upserts.iter().map(|(record, ..)| *record).collect::<Vec<_>>())
@@ -159,6 +148,29 @@ impl<N> ValuesTable<N> {
         })
         .await
         .map_err(map_constraint(&[]))?;
+        Ok(())
+    }
+
+    /// Deletes the values of these records and fields.
+    async fn delete(
+        &self,
+        db: &mut PgConnection,
+        company: CompanyId,
+        values: &[&(Id<N>, CustomFieldId, Option<String>)],
+    ) -> sqlx::Result<()> {
+        let Self { name, record_column, .. } = self;
+        let delete = format!(
+            "delete from {name} where ctid = any (array(
+                 select v.place from unnest($2::bigint[], $3::bigint[]) as x (record, field) cross join lateral (
+                     select ctid as place from {name}
+                     where company_id = $1 and {record_column} = x.record and custom_field_id = x.field offset 0) v))"
+        );
+        sqlx::query(AssertSqlSafe(delete))
+            .bind(company)
+            .bind(values.iter().map(|(record, ..)| *record).collect::<Vec<_>>())
+            .bind(values.iter().map(|(_, field, _)| *field).collect::<Vec<_>>())
+            .execute(db)
+            .await?;
         Ok(())
     }
 }

@@ -19,7 +19,9 @@ use super::facts::SourceRow;
 use super::kinds::Kind;
 use crate::tables::contacts::{self, ContactRow};
 use crate::tables::events::{self, By, EventKind, NewEvent, Record, RecordSnapshot};
-use crate::tables::messages::{self, ChangedMessage, MessageRow, MessageStatus, Revisables, RevisionRow};
+use crate::tables::messages::{
+    self, ChangedMessage, DeliveryStatusRow, MessageRow, MessageStatus, Revisables, RevisionRow,
+};
 use crate::tables::schedules::{self, ScheduleRow};
 use crate::tables::ticket_events::{EventRow, EventType};
 use crate::tables::tickets::TicketRow;
@@ -45,6 +47,38 @@ enum EventSource<'a> {
     Message(&'a MessageRow, Option<&'a TicketRow>),
 }
 
+impl<'a> RowEvent<'a> {
+    /// The event of a ticket; `None` without the ticket in the same entry.
+    fn of_ticket(index: BatchIndex, event: &'a EventRow, entry: &'a [Change]) -> Option<Self> {
+        Some(Self {
+            index,
+            company: event.company_id,
+            at: event.created_at,
+            source_row: SourceRow { kind: EventRow::NAME, company: event.company_id, id: event.id.0 },
+            source: EventSource::Ticket(event, latest_ticket(entry, event.ticket_id)?),
+        })
+    }
+
+    /// The event of a new message.
+    fn of_message(index: BatchIndex, row: &'a MessageRow, entry: &'a [Change]) -> Self {
+        Self {
+            index,
+            company: row.company_id,
+            at: row.created_at,
+            source_row: SourceRow::of_message(row),
+            source: EventSource::Message(row, latest_ticket(entry, row.ticket_id)),
+        }
+    }
+}
+
+/// A ticket as it is after an entry; `None` if the entry does not change its row.
+fn latest_ticket(entry: &[Change], id: TicketId) -> Option<&TicketRow> {
+    entry.iter().rev().find_map(|change| match change {
+        Change::Ticket(row) if row.id == id => Some(row),
+        _ => None,
+    })
+}
+
 /// A message was reported to have reached this status, perhaps not for the first time.
 struct StatusReport {
     index: BatchIndex,
@@ -52,6 +86,19 @@ struct StatusReport {
     message: MessageId,
     status: MessageStatus,
     at: DateTime<Utc>,
+}
+
+impl StatusReport {
+    fn of(index: BatchIndex, row: &DeliveryStatusRow) -> Self {
+        Self {
+            index,
+            company: row.company_id,
+            message: row.message_id,
+            status: row.delivery_status.status(),
+            // The event has Hotline's time, the message the provider's.
+            at: row.noted_at.unwrap_or(row.at),
+        }
+    }
 }
 
 /// Collects the events of a batch.
@@ -102,43 +149,15 @@ impl<'a> EventCollector<'a> {
             match change {
                 // Its events come from `Change::Event`; its last message and unread count follow from the messages.
                 Change::Ticket(_) => {}
-                Change::Event(event) => {
-                    let ticket = entry.iter().rev().find_map(|change| match change {
-                        Change::Ticket(row) if row.id == event.ticket_id => Some(row),
-                        _ => None,
-                    });
-                    // A note's event comes from its message.
-                    if let Some(ticket) = ticket.filter(|_| event.kind != EventType::NoteAdded) {
-                        let source_row = SourceRow { kind: EventRow::NAME, company: event.company_id, id: event.id.0 };
-                        self.push_row_event(
-                            index,
-                            event.company_id,
-                            event.created_at,
-                            source_row,
-                            EventSource::Ticket(event, ticket),
-                        );
-                    }
-                }
-                Change::Message(row) => {
-                    let ticket = entry.iter().rev().find_map(|change| match change {
-                        Change::Ticket(ticket) if ticket.id == row.ticket_id => Some(ticket),
-                        _ => None,
-                    });
-                    let source = EventSource::Message(row, ticket);
-                    self.push_row_event(index, row.company_id, row.created_at, SourceRow::of_message(row), source);
-                }
+                // A note's event comes from its message.
+                Change::Event(event) if event.kind == EventType::NoteAdded => {}
+                Change::Event(event) => self.row_events.extend(RowEvent::of_ticket(index, event, entry)),
+                Change::Message(row) => self.row_events.push(RowEvent::of_message(index, row, entry)),
                 Change::Media(row) => {
                     self.files.insert((row.company_id, row.message_id), (index, row.media.is_none()));
                 }
                 Change::Revision(row) => self.revisions.push((index, row)),
-                Change::Progress(row) => self.status_reports.push(StatusReport {
-                    index,
-                    company: row.company_id,
-                    message: row.message_id,
-                    status: row.delivery_status.status(),
-                    // The event has Hotline's time, the message the provider's.
-                    at: row.noted_at.unwrap_or(row.at),
-                }),
+                Change::Progress(row) => self.status_reports.push(StatusReport::of(index, row)),
                 Change::Delivered(receipt) | Change::Seen(receipt) => {
                     self.receipts.insert((receipt.company_id, receipt.ticket_id), (index, receipt.at));
                 }
@@ -158,17 +177,6 @@ impl<'a> EventCollector<'a> {
                 Change::Answer(_) => {}
             }
         }
-    }
-
-    fn push_row_event(
-        &mut self,
-        index: BatchIndex,
-        company: CompanyId,
-        at: DateTime<Utc>,
-        source_row: SourceRow,
-        source: EventSource<'a>,
-    ) {
-        self.row_events.push(RowEvent { index, company, at, source_row, source });
     }
 
     /// Reads the current state of rows that are about to be written.

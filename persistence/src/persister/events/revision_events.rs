@@ -8,7 +8,7 @@ use super::embedded_contacts::embedded_contacts;
 use super::{BatchIndex, EventCollector, EventSource, PreviousRows};
 use crate::CompanyId;
 use crate::tables::events::{By, EventKind, MessageSnapshot, NewEvent, ReactionSnapshot, Record};
-use crate::tables::messages::{ChangeCause, ChangedMessage, Reaction, Revisables, Revision};
+use crate::tables::messages::{ChangeCause, ChangedMessage, Reaction, Revisable, Revisables, Revision};
 
 impl EventCollector<'_> {
     /// Adds one event for each revision that changed its message.
@@ -34,28 +34,15 @@ impl EventCollector<'_> {
             };
             // A revision that changes no shown field has no event.
             let Some(previous) = revisable.apply(row) else { continue };
-            let kind = match &row.revision {
-                Revision::Edited { .. } => EventKind::MessageUpdated,
-                Revision::Deleted { .. } => EventKind::MessageDeleted,
-                Revision::Reacted(_) | Revision::ReactionToSend { .. } | Revision::ReactionSent { .. } => {
-                    EventKind::MessageReaction
-                }
-            };
             let contact_name = contacts.get(&(row.company_id, row.contact_id)).map(|contact| &*contact.name);
             let user = (row.user_id, row.user_name.as_deref());
             let by = By::author(user, row.integration_id, row.source, (row.contact_id, contact_name));
             let (id, ticket_id, status, updated_at) =
                 (row.message_id, row.ticket_id, changed.status, changed.updated_at);
-            let reaction_key = match &row.revision {
-                Revision::Reacted(reaction) | Revision::ReactionToSend { reaction, .. } => Some(&*reaction.key),
-                Revision::ReactionSent { .. } => Some(Reaction::OF_COMPANY),
-                Revision::Edited { .. } | Revision::Deleted { .. } => None,
-            };
-            let reaction = revisable.revisions.reactions.iter().find(|reaction| Some(&*reaction.key) == reaction_key);
-            let reaction =
-                reaction.map(|Reaction { key, emoji, .. }| ReactionSnapshot { key: key.clone(), emoji: emoji.clone() });
+            let reaction = changed_reaction(&row.revision, revisable);
             let record =
                 Record::Message(MessageSnapshot { id, ticket_id, status, received: None, updated_at, reaction });
+            let kind = event_kind(&row.revision);
             let event = NewEvent { kind, at: row.noted_at, record, previous: Some(previous), by: Some(by) };
             events.push((row.company_id, *index, event));
         }
@@ -72,4 +59,26 @@ impl EventCollector<'_> {
         }
         revisables
     }
+}
+
+/// The kind of event for a revision.
+fn event_kind(revision: &Revision) -> EventKind {
+    match revision {
+        Revision::Edited { .. } => EventKind::MessageUpdated,
+        Revision::Deleted { .. } => EventKind::MessageDeleted,
+        Revision::Reacted(_) | Revision::ReactionToSend { .. } | Revision::ReactionSent { .. } => {
+            EventKind::MessageReaction
+        }
+    }
+}
+
+/// The reaction that a revision has changed, as it is after the revision; `None` for an edit or a deletion.
+fn changed_reaction(revision: &Revision, revisable: &Revisable) -> Option<ReactionSnapshot> {
+    let changed_key = match revision {
+        Revision::Reacted(reaction) | Revision::ReactionToSend { reaction, .. } => &*reaction.key,
+        Revision::ReactionSent { .. } => Reaction::OF_COMPANY,
+        Revision::Edited { .. } | Revision::Deleted { .. } => return None,
+    };
+    let reaction = revisable.revisions.reactions.iter().find(|reaction| reaction.key == changed_key)?;
+    Some(ReactionSnapshot { key: reaction.key.clone(), emoji: reaction.emoji.clone() })
 }

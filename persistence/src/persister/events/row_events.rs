@@ -10,12 +10,13 @@ use super::embedded_contacts::embedded_contacts;
 use super::{BatchIndex, EventCollector, EventSource, RowEvent};
 use crate::persister::facts::SourceRow;
 use crate::tables::events::{
-    By, EventKind, InboundSnapshot, LastMessageSnapshot, MessageSnapshot, NewEvent, Record, TicketSnapshot,
+    By, ContactSnapshot, EventKind, InboundSnapshot, LastMessageSnapshot, MessageSnapshot, NewEvent, Record,
+    TicketSnapshot,
 };
-use crate::tables::messages::{Direction, MessageType};
+use crate::tables::messages::{Direction, MessageRow, MessageType};
 use crate::tables::ticket_events::{EventRow, EventType};
 use crate::tables::tickets::TicketRow;
-use crate::{CompanyId, MessageId};
+use crate::{CompanyId, ContactId, MessageId};
 
 impl EventCollector<'_> {
     /// Adds the events of the rows that PostgreSQL has not refused.
@@ -42,52 +43,66 @@ impl EventCollector<'_> {
         });
         let contacts =
             embedded_contacts(db, tickets.iter().map(|row| (row.company_id, row.contact_id)).chain(senders)).await?;
-        let last_messages = last_messages(db, &tickets).await?;
+        let embedded = EmbeddedRecords { contacts, last_messages: last_messages(db, &tickets).await? };
         for RowEvent { index, company, at, source, .. } in row_events {
-            let (kind, record, previous, by) = match source {
-                EventSource::Ticket(event, row) => {
-                    let Some(kind) = logged_kind_of(event) else { continue };
-                    let contact = contacts.get(&(*company, row.contact_id));
-                    let by = By::author(
-                        (event.user_id, event.user_name.as_deref()),
-                        event.integration_id,
-                        event.source,
-                        (row.contact_id, contact.map(|contact| &*contact.name)),
-                    );
-                    let ticket = TicketSnapshot {
-                        row: (*row).clone(),
-                        contact: contact.cloned(),
-                        last_message: row.last_message_id.and_then(|id| last_messages.get(&(*company, id)).cloned()),
-                        merged_from: None,
-                    };
-                    let previous = event.was.clone().or_else(|| changed_fields(event));
-                    (kind, Record::Ticket(Box::new(ticket)), previous, by)
-                }
-                EventSource::Message(row, ticket) => {
-                    let kind = match row.direction {
-                        Direction::Inbound => EventKind::MessageReceived,
-                        Direction::Outbound => EventKind::MessageCreated,
-                        Direction::Internal if row.kind == MessageType::System => EventKind::MessageCreated,
-                        Direction::Internal => EventKind::NoteAdded,
-                    };
-                    let contact_name = contacts.get(&(*company, row.contact_id)).map(|contact| &*contact.name);
-                    let by = By::author(
-                        (row.user_id, row.user_name.as_deref()),
-                        row.integration_id,
-                        row.source,
-                        (row.contact_id, contact_name),
-                    );
-                    let is_inbound = row.direction == Direction::Inbound;
-                    let received = is_inbound.then(|| Box::new(inbound_snapshot(*ticket, contact_name)));
-                    let (id, ticket_id, status) = (row.id, row.ticket_id, row.status);
-                    let (updated_at, reaction) = (None, None);
-                    let message = MessageSnapshot { id, ticket_id, status, received, updated_at, reaction };
-                    (kind, Record::Message(message), None, by)
-                }
+            let event = match source {
+                EventSource::Ticket(event, row) => embedded.ticket_event(event, row, *at),
+                EventSource::Message(row, ticket) => Some(embedded.message_event(row, *ticket, *at)),
             };
-            events.push((*company, *index, NewEvent { kind, at: *at, record, previous, by: Some(by) }));
+            events.extend(event.map(|event| (*company, *index, event)));
         }
         Ok(())
+    }
+}
+
+/// The records that are embedded in events.
+struct EmbeddedRecords {
+    contacts: HashMap<(CompanyId, ContactId), ContactSnapshot>,
+    last_messages: HashMap<(CompanyId, MessageId), LastMessageSnapshot>,
+}
+
+impl EmbeddedRecords {
+    /// `None`: no event is logged for the ticket event.
+    fn ticket_event(&self, event: &EventRow, row: &TicketRow, at: DateTime<Utc>) -> Option<NewEvent> {
+        let kind = logged_kind_of(event)?;
+        let contact = self.contacts.get(&(event.company_id, row.contact_id));
+        let by = By::author(
+            (event.user_id, event.user_name.as_deref()),
+            event.integration_id,
+            event.source,
+            (row.contact_id, contact.map(|contact| &*contact.name)),
+        );
+        let last_message = row.last_message_id.and_then(|id| self.last_messages.get(&(event.company_id, id)));
+        let ticket = TicketSnapshot {
+            row: row.clone(),
+            contact: contact.cloned(),
+            last_message: last_message.cloned(),
+            merged_from: None,
+        };
+        let previous = event.was.clone().or_else(|| changed_fields(event));
+        Some(NewEvent { kind, at, record: Record::Ticket(Box::new(ticket)), previous, by: Some(by) })
+    }
+
+    fn message_event(&self, row: &MessageRow, ticket: Option<&TicketRow>, at: DateTime<Utc>) -> NewEvent {
+        let kind = match row.direction {
+            Direction::Inbound => EventKind::MessageReceived,
+            Direction::Outbound => EventKind::MessageCreated,
+            Direction::Internal if row.kind == MessageType::System => EventKind::MessageCreated,
+            Direction::Internal => EventKind::NoteAdded,
+        };
+        let contact_name = self.contacts.get(&(row.company_id, row.contact_id)).map(|contact| &*contact.name);
+        let by = By::author(
+            (row.user_id, row.user_name.as_deref()),
+            row.integration_id,
+            row.source,
+            (row.contact_id, contact_name),
+        );
+        let is_inbound = row.direction == Direction::Inbound;
+        let received = is_inbound.then(|| Box::new(inbound_snapshot(ticket, contact_name)));
+        let (id, ticket_id, status) = (row.id, row.ticket_id, row.status);
+        let (updated_at, reaction) = (None, None);
+        let message = MessageSnapshot { id, ticket_id, status, received, updated_at, reaction };
+        NewEvent { kind, at, record: Record::Message(message), previous: None, by: Some(by) }
     }
 }
 

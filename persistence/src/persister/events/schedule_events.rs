@@ -9,7 +9,7 @@ use super::embedded_contacts::embedded_contacts;
 use super::{BatchIndex, EventCollector, PreviousRows};
 use crate::persister::facts::SourceRow;
 use crate::persister::kinds::Kind;
-use crate::tables::cascades;
+use crate::tables::cascades::{self, DeletedRecord};
 use crate::tables::events::{self, ContactSnapshot, EventKind, NewEvent, Record, ScheduleSnapshot};
 use crate::tables::schedules::{DeletedContact, ScheduleRow, ScheduleStatus};
 use crate::{CompanyId, ContactId, ScheduleId};
@@ -29,10 +29,7 @@ impl EventCollector<'_> {
         let previous_contacts = previous_rows.schedules.values().map(|row| (row.company_id, row.contact_id));
         let current_contacts = self.schedules.iter().map(|(_, row)| (row.company_id, row.contact_id));
         let contacts = embedded_contacts(db, current_contacts.chain(previous_contacts)).await?;
-        let failed = self.schedules.iter().filter(|(_, row)| has_failed_when_due(row));
-        let failed_contacts = failed.map(|(_, row)| (row.company_id, row.contact_id));
-        let missing_contacts: Vec<_> = failed_contacts.filter(|contact| !contacts.contains_key(contact)).collect();
-        let deletions = cascades::deleted_contacts(db, missing_contacts).await?;
+        let deletions = self.deletions_before_due(db, &contacts).await?;
         let mut latest_rows: HashMap<(CompanyId, ScheduleId), &ScheduleRow> = HashMap::new();
         for (index, row) in &self.schedules {
             let key = (row.company_id, row.id);
@@ -46,20 +43,8 @@ impl EventCollector<'_> {
             let contact_was = row.contact_was.clone().or_else(|| deletion?.deleted_contact());
             let previous = previous_row
                 .and_then(|previous_row| changed_fields(previous_row, row, contact_was.as_ref(), &contacts));
-            let kind = match (previous_row, row.status) {
-                (None, ScheduleStatus::Pending) => EventKind::ScheduleCreated,
-                (Some(previous_row), status) if previous_row.status == status => {
-                    if previous.is_none() {
-                        continue;
-                    }
-                    EventKind::ScheduleUpdated
-                }
-                (_, ScheduleStatus::Sent) => EventKind::ScheduleSent,
-                (_, ScheduleStatus::Failed) => EventKind::ScheduleFailed,
-                (_, ScheduleStatus::Canceled) => EventKind::ScheduleCanceled,
-                // A finished scheduled message never becomes pending again.
-                (Some(_), ScheduleStatus::Pending) => continue,
-            };
+            let previous_status = previous_row.map(|previous_row| previous_row.status);
+            let Some(kind) = event_kind(previous_status, row.status, previous.is_some()) else { continue };
             latest_rows.insert(key, row);
             let by = deletion.map(|deletion| deletion.by.clone()).or_else(|| row.by.clone());
             let by = Some(by.unwrap_or_default());
@@ -69,6 +54,32 @@ impl EventCollector<'_> {
             events.push((row.company_id, *index, NewEvent { kind, at: row.updated_at, record, previous, by }));
         }
         Ok(())
+    }
+
+    /// The deletions of contacts whose scheduled messages failed when due. `contacts` are those that exist.
+    async fn deletions_before_due(
+        &self,
+        db: &mut PgConnection,
+        contacts: &HashMap<(CompanyId, ContactId), ContactSnapshot>,
+    ) -> sqlx::Result<HashMap<(CompanyId, ContactId), DeletedRecord>> {
+        let failed = self.schedules.iter().filter(|(_, row)| has_failed_when_due(row));
+        let failed_contacts = failed.map(|(_, row)| (row.company_id, row.contact_id));
+        let missing_contacts = failed_contacts.filter(|contact| !contacts.contains_key(contact)).collect();
+        cascades::deleted_contacts(db, missing_contacts).await
+    }
+}
+
+/// The kind of event for a new row of a scheduled message; `None` if it has no event. `has_changed`: a shown field
+/// differs from the previous row.
+fn event_kind(previous: Option<ScheduleStatus>, status: ScheduleStatus, has_changed: bool) -> Option<EventKind> {
+    match (previous, status) {
+        (None, ScheduleStatus::Pending) => Some(EventKind::ScheduleCreated),
+        (Some(previous), _) if previous == status => has_changed.then_some(EventKind::ScheduleUpdated),
+        (_, ScheduleStatus::Sent) => Some(EventKind::ScheduleSent),
+        (_, ScheduleStatus::Failed) => Some(EventKind::ScheduleFailed),
+        (_, ScheduleStatus::Canceled) => Some(EventKind::ScheduleCanceled),
+        // A finished scheduled message never becomes pending again.
+        (Some(_), ScheduleStatus::Pending) => None,
     }
 }
 

@@ -28,29 +28,17 @@ impl EventCollector<'_> {
             let written = webchat_sessions::statuses(&mut *db, ids).await?;
             sessions.retain(|(_, row)| written.contains_key(&(row.company_id, row.id.clone())));
         }
-        let mut latest_statuses: HashMap<(CompanyId, SessionId), SessionStatus> = HashMap::new();
-        let mut transitions = Vec::new();
-        for (index, row) in &sessions {
-            let key = (row.company_id, row.id.clone());
-            let previous_status = latest_statuses.get(&key).or_else(|| previous_rows.sessions.get(&key)).copied();
-            latest_statuses.insert(key, row.status);
-            let kind = match (previous_status, row.status) {
-                (None, SessionStatus::Active) => EventKind::SessionStarted,
-                (None | Some(SessionStatus::Active), SessionStatus::Ended) => EventKind::SessionEnded,
-                _ => continue,
-            };
-            transitions.push((*index, kind, previous_status, *row));
-        }
+        let transitions = transitions_of(&sessions, previous_rows);
         if transitions.is_empty() {
             return Ok(());
         }
         let mut contacts = HashMap::new();
-        let contact_keys = transitions.iter().map(|(_, _, _, row)| (row.company_id, row.contact_id));
+        let contact_keys = transitions.iter().map(|transition| (transition.row.company_id, transition.row.contact_id));
         for (company, ids) in group_by_company(contact_keys) {
             let rows = contacts::find_all(&mut *db, company, &ids).await.map_err(as_sqlx)?;
             contacts.extend(rows.into_iter().map(|row| ((company, row.id), row)));
         }
-        for (index, kind, previous_status, row) in transitions {
+        for SessionTransition { index, kind, previous_status, row } in transitions {
             let contact =
                 contacts.get(&(row.company_id, row.contact_id)).and_then(|contact| serde_json::to_value(contact).ok());
             let by = author_of(row, contact.as_ref());
@@ -63,6 +51,36 @@ impl EventCollector<'_> {
         }
         Ok(())
     }
+}
+
+/// The start or the end of a session.
+struct SessionTransition<'a> {
+    index: BatchIndex,
+    kind: EventKind,
+    /// `None`: the session is new.
+    previous_status: Option<SessionStatus>,
+    row: &'a SessionRow,
+}
+
+/// The sessions among these rows that began or ended, compared with their previous rows.
+fn transitions_of<'a>(
+    sessions: &[(BatchIndex, &'a SessionRow)],
+    previous_rows: &PreviousRows,
+) -> Vec<SessionTransition<'a>> {
+    let mut latest_statuses: HashMap<(CompanyId, SessionId), SessionStatus> = HashMap::new();
+    let mut transitions = Vec::new();
+    for &(index, row) in sessions {
+        let key = (row.company_id, row.id.clone());
+        let previous_status = latest_statuses.get(&key).or_else(|| previous_rows.sessions.get(&key)).copied();
+        latest_statuses.insert(key, row.status);
+        let kind = match (previous_status, row.status) {
+            (None, SessionStatus::Active) => EventKind::SessionStarted,
+            (None | Some(SessionStatus::Active), SessionStatus::Ended) => EventKind::SessionEnded,
+            _ => continue,
+        };
+        transitions.push(SessionTransition { index, kind, previous_status, row });
+    }
+    transitions
 }
 
 /// Who started or ended a session. A visitor has the name of the contact.

@@ -37,13 +37,7 @@ impl EventCollector<'_> {
     ) {
         let caused_by = |by| changed.iter().filter(move |changed| changed.by == by);
         let mut add_event = |index, at, previous: MessageStatus, status: MessageStatus, changed: &ChangedMessage| {
-            let kind = match status {
-                MessageStatus::Sent => EventKind::MessageSent,
-                MessageStatus::Delivered => EventKind::MessageDelivered,
-                MessageStatus::Read => EventKind::MessageRead,
-                MessageStatus::Failed => EventKind::MessageFailed,
-                MessageStatus::Queued | MessageStatus::Received => return,
-            };
+            let Some(kind) = event_kind(status) else { return };
             let (id, ticket_id, updated_at) = (changed.id, changed.ticket, changed.updated_at);
             let (received, reaction) = (None, None);
             let record = Record::Message(MessageSnapshot { id, ticket_id, status, received, updated_at, reaction });
@@ -73,9 +67,16 @@ impl EventCollector<'_> {
             let Some((index, at)) = self.receipts.get(&(changed.company, changed.ticket)) else { continue };
             add_event(*index, *at, changed.previous, changed.status, changed);
         }
-        for ChangedMessage { company, id, ticket: ticket_id, status, updated_at, .. } in
-            caused_by(ChangeCause::File).copied()
-        {
+        self.add_file_events(caused_by(ChangeCause::File).copied(), events);
+    }
+
+    /// Adds an event for each file that was stored or is lost. `changed`: the messages with these files.
+    fn add_file_events(
+        &self,
+        changed: impl Iterator<Item = ChangedMessage>,
+        events: &mut Vec<(CompanyId, BatchIndex, NewEvent)>,
+    ) {
+        for ChangedMessage { company, id, ticket: ticket_id, status, updated_at, .. } in changed {
             let Some((index, is_lost)) = self.files.get(&(company, id)).copied() else { continue };
             let (received, reaction) = (None, None);
             let record = Record::Message(MessageSnapshot { id, ticket_id, status, received, updated_at, reaction });
@@ -85,5 +86,16 @@ impl EventCollector<'_> {
                 NewEvent { kind: EventKind::MessageUpdated, at: clock::now(), record, previous, by: Some(By::SYSTEM) };
             events.push((company, index, event));
         }
+    }
+}
+
+/// The kind of event for a status that a message has reached; `None` if there is no event for it.
+fn event_kind(status: MessageStatus) -> Option<EventKind> {
+    match status {
+        MessageStatus::Sent => Some(EventKind::MessageSent),
+        MessageStatus::Delivered => Some(EventKind::MessageDelivered),
+        MessageStatus::Read => Some(EventKind::MessageRead),
+        MessageStatus::Failed => Some(EventKind::MessageFailed),
+        MessageStatus::Queued | MessageStatus::Received => None,
     }
 }

@@ -98,26 +98,31 @@ pub async fn indicators(
     let query = query.bind(company).bind(board).bind(span.0).bind(span.1);
     let query = query.bind(month.from).bind(month.to).bind(year.from).bind(year.to);
     let rows: Vec<SumRow> = with_timeout(query.fetch_all(db.heavy())).await?;
-    let mut indicators = Indicators::default();
-    let has_span = span.0.is_some() || span.1.is_some();
-    for SumRow { kind, list_id, cards, value } in rows {
-        let sum = Sum { cards, value };
-        match kind.as_str() {
-            "open" => indicators.open = indicators.open.plus(sum),
-            "won" if !has_span => indicators.won = indicators.won.plus(sum),
-            "lost" if !has_span => indicators.lost = indicators.lost.plus(sum),
-            "won in span" if has_span => indicators.won = sum,
-            "lost in span" if has_span => indicators.lost = sum,
-            "month" => indicators.month = value,
-            "year" => indicators.year = value,
-            _ => {}
+    Ok(Indicators::of(rows, span.0.is_some() || span.1.is_some()))
+}
+
+impl Indicators {
+    fn of(rows: Vec<SumRow>, has_span: bool) -> Self {
+        let mut indicators = Self::default();
+        for SumRow { kind, list_id, cards, value } in rows {
+            let sum = Sum { cards, value };
+            match kind.as_str() {
+                "open" => indicators.open = indicators.open.plus(sum),
+                "won" if !has_span => indicators.won = indicators.won.plus(sum),
+                "lost" if !has_span => indicators.lost = indicators.lost.plus(sum),
+                "won in span" if has_span => indicators.won = sum,
+                "lost in span" if has_span => indicators.lost = sum,
+                "month" => indicators.month = value,
+                "year" => indicators.year = value,
+                _ => {}
+            }
+            // Open cards are one row per stage.
+            if let ("open", Some(list)) = (kind.as_str(), list_id) {
+                indicators.lists.push((list, sum));
+            }
         }
-        // Open cards are one row per stage.
-        if let ("open", Some(list)) = (kind.as_str(), list_id) {
-            indicators.lists.push((list, sum));
-        }
+        indicators
     }
-    Ok(indicators)
 }
 
 impl Sum {

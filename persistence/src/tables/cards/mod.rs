@@ -182,8 +182,20 @@ pub async fn list(
         filter.lost.is_some(),
     ]
     .contains(&true);
-    let list = Select::new("with page as (select k.id from cards k", "k.company_id", company)
-        .equals("k.board_id", filter.board_id)
+    let list = Select::new("with page as (select k.id from cards k", "k.company_id", company);
+    let list = add_conditions(list, filter)
+        .mark_heavy_if(has_conditions_beyond_stage)
+        // A stage's index is by position, but a cursor needs the cards by id.
+        .mark_heavy_if(filter.list_id.is_some() && page.is_by_cursor());
+    let db = list.weigh(db, page);
+    let mut cards: Page<Card> = with_timeout(list.page_of_subquery(db, key, page, &select)).await?;
+    let rows = std::mem::take(&mut cards.rows);
+    Ok(cards.with_rows(load_contacts(db, company, rows).await?))
+}
+
+/// Adds all conditions of the filter.
+fn add_conditions(list: Select, filter: &CardFilter) -> Select {
+    list.equals("k.board_id", filter.board_id)
         .equals("k.list_id", filter.list_id)
         .equals("k.assigned_user_id", filter.assigned_user_id)
         .equals("k.status_id", filter.status_id)
@@ -201,13 +213,6 @@ pub async fn list(
         .between("k.created_at", filter.created)
         .between("k.updated_at", filter.updated)
         .only_by("exists (select from (select", filter.visible_to, VISIBLE_TO)
-        .mark_heavy_if(has_conditions_beyond_stage)
-        // A stage's index is by position, but a cursor needs the cards by id.
-        .mark_heavy_if(filter.list_id.is_some() && page.is_by_cursor());
-    let db = list.weigh(db, page);
-    let mut cards: Page<Card> = with_timeout(list.page_of_subquery(db, key, page, &select)).await?;
-    let rows = std::mem::take(&mut cards.rows);
-    Ok(cards.with_rows(load_contacts(db, company, rows).await?))
 }
 
 /// One card, or `None`.

@@ -85,26 +85,32 @@ pub async fn set_lines(db: &mut PgConnection, company: CompanyId, card: CardId, 
             .bind(card)
             .execute(&mut *db)
             .await?;
-        sqlx::query(
-            "insert into card_products (company_id, card_id, product_id, name, sku, quantity, unit_price)
-             select $1, $2, product, name, sku, quantity, price
-             from unnest($3::bigint[], $4::text[], $5::text[], $6::numeric[], $7::numeric[]) with ordinality
-                 as x (product, name, sku, quantity, price, nth)
-             order by nth",
-        )
-        .bind(company)
-        .bind(card)
-        .bind(lines.iter().map(|line| line.product_id).collect::<Vec<_>>())
-        .bind(lines.iter().map(|line| line.name.as_str()).collect::<Vec<_>>())
-        .bind(lines.iter().map(|line| line.sku.as_deref()).collect::<Vec<_>>())
-        .bind(lines.iter().map(|line| line.quantity.decimal()).collect::<Vec<_>>())
-        .bind(lines.iter().map(|line| line.unit_price.decimal()).collect::<Vec<_>>())
-        .execute(&mut *db)
-        .await
+        insert_lines(&mut *db, company, card, lines).await
     })
     .await
     .map_err(map_constraint(&[]))?;
     update_total(db, company, card).await
+}
+
+/// Inserts lines, with ids in their order.
+async fn insert_lines(db: &mut PgConnection, company: CompanyId, card: CardId, lines: &[Line]) -> sqlx::Result<()> {
+    sqlx::query(
+        "insert into card_products (company_id, card_id, product_id, name, sku, quantity, unit_price)
+         select $1, $2, product, name, sku, quantity, price
+         from unnest($3::bigint[], $4::text[], $5::text[], $6::numeric[], $7::numeric[]) with ordinality
+             as x (product, name, sku, quantity, price, nth)
+         order by nth",
+    )
+    .bind(company)
+    .bind(card)
+    .bind(lines.iter().map(|line| line.product_id).collect::<Vec<_>>())
+    .bind(lines.iter().map(|line| line.name.as_str()).collect::<Vec<_>>())
+    .bind(lines.iter().map(|line| line.sku.as_deref()).collect::<Vec<_>>())
+    .bind(lines.iter().map(|line| line.quantity.decimal()).collect::<Vec<_>>())
+    .bind(lines.iter().map(|line| line.unit_price.decimal()).collect::<Vec<_>>())
+    .execute(db)
+    .await?;
+    Ok(())
 }
 
 /// Adds a line to a locked card.

@@ -209,47 +209,23 @@ pub async fn sign_in(
     let tracker = track_changes(transaction.connection()?, company, &tracked).await?;
     let signed_in = with_timeout(async {
         let connection = transaction.connection().map_err(|_| sqlx::Error::PoolClosed)?;
-        let found: Option<ContactId> =
-            sqlx::query_scalar("select id from contacts where company_id = $1 and external_id = $2 and verified")
-                .bind(company)
-                .bind(external_id)
-                .fetch_optional(&mut *connection)
-                .await?;
-        if let Some(id) = found {
+        if let Some(id) = find_verified(&mut *connection, company, external_id).await? {
             return Ok(SignedInContact { id, is_new: false });
         }
-        sqlx::query("update contacts set external_id = null where company_id = $1 and external_id = $2")
-            .bind(company)
-            .bind(external_id)
-            .execute(&mut *connection)
-            .await?;
-        let updated: Option<ContactId> = sqlx::query_scalar(
+        let clear = sqlx::query("update contacts set external_id = null where company_id = $1 and external_id = $2");
+        clear.bind(company).bind(external_id).execute(&mut *connection).await?;
+        let verify = sqlx::query_scalar(
             "update contacts set external_id = $3, verified = true, updated_at = now(),
                  name = case when name = $5 then coalesce($4, name) else name end
              where company_id = $1 and id = $2 and not verified and external_id is null returning id",
-        )
-        .bind(company)
-        .bind(session_contact.map(|contact| contact.id))
-        .bind(external_id)
-        .bind(&visitor.name)
-        .bind(session_contact.and_then(|contact| contact.claimed_name))
-        .fetch_optional(&mut *connection)
-        .await?;
-        let contact = match updated {
-            Some(id) => SignedInContact { id, is_new: false },
-            None => {
-                // The caller adds the number with `fill_empty_fields`, unless it belongs to another contact.
-                let visitor = Visitor {
-                    number: None,
-                    number_country: None,
-                    external_id: Some(external_id.to_owned()),
-                    ..visitor.clone()
-                };
-                let created = insert(connection, company, &visitor, Verification::Verified).await?;
-                SignedInContact { id: created.id, is_new: true }
-            }
-        };
-        Ok(contact)
+        );
+        let verify = verify.bind(company).bind(session_contact.map(|contact| contact.id)).bind(external_id);
+        let verify = verify.bind(&visitor.name).bind(session_contact.and_then(|contact| contact.claimed_name));
+        let verified: Option<ContactId> = verify.fetch_optional(&mut *connection).await?;
+        match verified {
+            Some(id) => Ok(SignedInContact { id, is_new: false }),
+            None => insert_signed_in(connection, company, external_id, visitor).await,
+        }
     })
     .await?;
     if signed_in.is_new {
@@ -259,6 +235,29 @@ pub async fn sign_in(
     }
     transaction.commit().await?;
     Ok(signed_in)
+}
+
+async fn find_verified(
+    db: &mut PgConnection,
+    company: CompanyId,
+    external_id: &str,
+) -> std::result::Result<Option<ContactId>, sqlx::Error> {
+    let find = sqlx::query_scalar("select id from contacts where company_id = $1 and external_id = $2 and verified");
+    find.bind(company).bind(external_id).fetch_optional(db).await
+}
+
+/// Creates a contact for a signed identity. The caller of [`sign_in`] adds the number with [`fill_empty_fields`],
+/// unless it belongs to another contact.
+async fn insert_signed_in(
+    db: &mut PgConnection,
+    company: CompanyId,
+    external_id: &str,
+    visitor: &Visitor,
+) -> std::result::Result<SignedInContact, sqlx::Error> {
+    let external_id = Some(external_id.to_owned());
+    let visitor = Visitor { number: None, number_country: None, external_id, ..visitor.clone() };
+    let created = insert(db, company, &visitor, Verification::Verified).await?;
+    Ok(SignedInContact { id: created.id, is_new: true })
 }
 
 /// Fills empty fields of a contact with the visitor's data; a default name counts as empty. A number that belongs to
@@ -301,23 +300,12 @@ async fn try_fill_empty_fields(
                    then null else $5::text end as number) free
          where c.company_id = $1 and c.id = $2",
     );
-    let update = update
-        .bind(company)
-        .bind(id)
-        .bind(&visitor.name)
-        .bind(&visitor.email)
-        .bind(number)
-        .bind(&visitor.number_country)
-        .bind(&visitor.source_url)
-        .bind(&visitor.utm_source)
-        .bind(&visitor.utm_medium)
-        .bind(&visitor.utm_campaign)
-        .bind(&visitor.utm_id);
-    let update = update
-        .bind(DEFAULT_NAME)
-        .bind(number.map(phone_numbers::spellings).unwrap_or_default())
-        .execute(transaction.connection()?);
-    with_timeout(update).await.map_err(map_constraint(super::write::UNIQUE))?;
+    let update = update.bind(company).bind(id).bind(&visitor.name).bind(&visitor.email);
+    let update = update.bind(number).bind(&visitor.number_country).bind(&visitor.source_url);
+    let update = update.bind(&visitor.utm_source).bind(&visitor.utm_medium).bind(&visitor.utm_campaign);
+    let spellings = number.map(phone_numbers::spellings).unwrap_or_default();
+    let update = update.bind(&visitor.utm_id).bind(DEFAULT_NAME).bind(spellings);
+    with_timeout(update.execute(transaction.connection()?)).await.map_err(map_constraint(super::write::UNIQUE))?;
     tracker.record(transaction.connection()?, &[id]).await?;
     transaction.commit().await
 }

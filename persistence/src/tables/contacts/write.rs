@@ -52,20 +52,26 @@ pub async fn set_tags(
         .bind(&tags)
         .execute(&mut *db)
         .await?;
-        // Every insert locks its tag, so all transactions insert in the same order.
-        sqlx::query(
-            "insert into contact_tags (company_id, contact_id, tag_id)
-             select $1, contact, tag from unnest($2::bigint[], $3::bigint[]) as x (contact, tag)
-             order by contact, tag on conflict do nothing",
-        )
-        .bind(company)
-        .bind(&ids)
-        .bind(&tags)
-        .execute(db)
-        .await
+        insert_links(db, company, &ids, &tags).await
     })
     .await
-    .map_err(map_constraint(&[]))?;
+    .map_err(map_constraint(&[]))
+}
+
+/// Links each contact to the tag at the same place, unless it has it already.
+async fn insert_links(
+    db: &mut PgConnection,
+    company: CompanyId,
+    contacts: &[ContactId],
+    tags: &[TagId],
+) -> sqlx::Result<()> {
+    // Every insert locks its tag, so all transactions insert in the same order.
+    let insert = sqlx::query(
+        "insert into contact_tags (company_id, contact_id, tag_id)
+         select $1, contact, tag from unnest($2::bigint[], $3::bigint[]) as x (contact, tag)
+         order by contact, tag on conflict do nothing",
+    );
+    insert.bind(company).bind(contacts).bind(tags).execute(db).await?;
     Ok(())
 }
 

@@ -157,21 +157,7 @@ struct FoundRecords {
 /// When the database cannot answer.
 pub async fn collect_traces(db: impl Database<'_>, erasure: &mut Erasure) -> Result<bool> {
     let (company, contact) = (erasure.company_id, erasure.contact_id);
-    let find = sqlx::query_as(
-        "select exists (select from contacts where company_id = $1 and id = $2) as exists,
-             array(select id from tickets where company_id = $1 and contact_id = $2) as tickets,
-             array(select m.id from tickets t
-                 join merges m on m.company_id = t.company_id and m.noun = 'ticket' and m.into_id = t.id
-                 where t.company_id = $1 and t.contact_id = $2) as merged_tickets,
-             array(select id from webchat_sessions where company_id = $1 and contact_id = $2) as sessions,
-             array(select id from schedules where company_id = $1 and contact_id = $2) as schedules,
-             array(select media ->> 'id' from messages
-                 where company_id = $1 and contact_id = $2 and media ? 'id') as files,
-             array(select card_id from card_contacts where company_id = $1 and contact_id = $2) as cards,
-             (select count(*) from messages where company_id = $1 and contact_id = $2) as messages,
-             (select count(*) from campaign_recipients where company_id = $1 and contact_id = $2) as recipients",
-    );
-    let found: FoundRecords = with_timeout(find.bind(company).bind(contact).fetch_one(db)).await?;
+    let found = find_records(db, company, contact).await?;
     let count = |number: usize| i64::try_from(number).unwrap_or(i64::MAX);
     let tickets = count(found.tickets.len());
     erasure.traces.add(Traces {
@@ -201,6 +187,24 @@ pub async fn collect_traces(db: impl Database<'_>, erasure: &mut Erasure) -> Res
     let store = store.bind(company).bind(contact).bind(Json(&erasure.traces)).bind(Json(&erasure.removed));
     with_timeout(store.execute(db)).await?;
     Ok(found.exists)
+}
+
+async fn find_records(db: impl Database<'_>, company: CompanyId, contact: ContactId) -> Result<FoundRecords> {
+    let find = sqlx::query_as(
+        "select exists (select from contacts where company_id = $1 and id = $2) as exists,
+             array(select id from tickets where company_id = $1 and contact_id = $2) as tickets,
+             array(select m.id from tickets t
+                 join merges m on m.company_id = t.company_id and m.noun = 'ticket' and m.into_id = t.id
+                 where t.company_id = $1 and t.contact_id = $2) as merged_tickets,
+             array(select id from webchat_sessions where company_id = $1 and contact_id = $2) as sessions,
+             array(select id from schedules where company_id = $1 and contact_id = $2) as schedules,
+             array(select media ->> 'id' from messages
+                 where company_id = $1 and contact_id = $2 and media ? 'id') as files,
+             array(select card_id from card_contacts where company_id = $1 and contact_id = $2) as cards,
+             (select count(*) from messages where company_id = $1 and contact_id = $2) as messages,
+             (select count(*) from campaign_recipients where company_id = $1 and contact_id = $2) as recipients",
+    );
+    with_timeout(find.bind(company).bind(contact).fetch_one(db)).await
 }
 
 /// The contact's open tickets and active sessions, which must be ended first.

@@ -20,6 +20,16 @@ impl Row {
     const EMPTY: Self = Self { event_count: 0, type_mask: 0, json: String::new(), last_at: None };
 }
 
+/// A row with the ids of its first and last event.
+struct NumberedRow {
+    company: CompanyId,
+    first_id: i64,
+    last_id: i64,
+    /// The latest time of the events before the row: a reader raises the times of the row's events to it.
+    not_before: Option<DateTime<Utc>>,
+    row: Row,
+}
+
 /// Groups a company's events into rows, in order.
 fn group_into_rows(events: &[NewEvent]) -> serde_json::Result<Vec<Row>> {
     let mut rows = Vec::new();
@@ -77,41 +87,48 @@ pub(crate) async fn append(
     .fetch_all(&mut *db)
     .await?;
     counters.sort_unstable();
-    let (mut row_companies, mut first_ids, mut last_ids, mut types, mut texts) =
-        (vec![], vec![], vec![], vec![], vec![]);
-    let mut minimum_times = vec![];
+    let mut numbered_rows = Vec::new();
     for ((company, rows), count) in rows.into_iter().zip(&counts) {
         let Ok(index) = counters.binary_search_by_key(&company, |(company, ..)| *company) else { continue };
         let Some((_, last_id, not_before)) = counters.get(index) else { continue };
-        // A reader raises the times of a row's events to `not_before`, the latest time of the events before the row.
-        let mut not_before = *not_before;
-        let mut previous_id = last_id.0 - count;
-        for row in rows {
-            let last_of_row = previous_id + i64::try_from(row.event_count).unwrap_or(i64::MAX);
-            row_companies.push(company);
-            first_ids.push(previous_id + 1);
-            last_ids.push(last_of_row);
-            types.push(row.type_mask);
-            texts.push(row.json);
-            minimum_times.push(not_before);
-            not_before = not_before.max(row.last_at);
-            previous_id = last_of_row;
-        }
+        numbered_rows.extend(number_rows(company, rows, last_id.0 - count, *not_before));
     }
+    insert_rows(db, &numbered_rows).await?;
+    Ok(counters.into_iter().map(|(company, last_id, _)| (company, last_id)).collect())
+}
+
+/// Numbers the rows of a company. Its earlier events end with the id `previous_id`, and the latest of them happened at
+/// `not_before`.
+fn number_rows(
+    company: CompanyId,
+    rows: Vec<Row>,
+    mut previous_id: i64,
+    mut not_before: Option<DateTime<Utc>>,
+) -> impl Iterator<Item = NumberedRow> {
+    rows.into_iter().map(move |row| {
+        let first_id = previous_id + 1;
+        previous_id += i64::try_from(row.event_count).unwrap_or(i64::MAX);
+        let latest_before = not_before;
+        not_before = not_before.max(row.last_at);
+        NumberedRow { company, first_id, last_id: previous_id, not_before: latest_before, row }
+    })
+}
+
+async fn insert_rows(db: &mut PgConnection, rows: &[NumberedRow]) -> sqlx::Result<()> {
     sqlx::query(
         "insert into events (company_id, first_id, last_id, types, told, not_before, created_at)
          select *, now()
          from unnest($1::bigint[], $2::bigint[], $3::bigint[], $4::bigint[], $5::text[], $6::timestamptz[])",
     )
-    .bind(row_companies)
-    .bind(first_ids)
-    .bind(last_ids)
-    .bind(types)
-    .bind(texts)
-    .bind(minimum_times)
+    .bind(rows.iter().map(|row| row.company).collect::<Vec<_>>())
+    .bind(rows.iter().map(|row| row.first_id).collect::<Vec<_>>())
+    .bind(rows.iter().map(|row| row.last_id).collect::<Vec<_>>())
+    .bind(rows.iter().map(|row| row.row.type_mask).collect::<Vec<_>>())
+    .bind(rows.iter().map(|row| row.row.json.as_str()).collect::<Vec<_>>())
+    .bind(rows.iter().map(|row| row.not_before).collect::<Vec<_>>())
     .execute(db)
     .await?;
-    Ok(counters.into_iter().map(|(company, last_id, _)| (company, last_id)).collect())
+    Ok(())
 }
 
 /// Writes the events of a plain change as drafts, in its transaction. They are numbered when it commits.

@@ -78,41 +78,26 @@ pub async fn read(
     let mut page = StoredEventPage { events: Vec::new(), next: after, has_more: false };
     let (mut rows_scanned, mut bytes) = (0, 0);
     loop {
-        let rows: Vec<Row> = with_timeout(
-            sqlx::query_as(
-                "select first_id, last_id, created_at, not_before, bytes_before >= $6 as is_beyond,
-                     case when types & $4 <> 0 and bytes_before < $6 then told end as told
-                 from (
-                     select first_id, last_id, created_at, not_before, types, told,
-                         coalesce(sum(octet_length(told)) filter (where types & $4 <> 0)
-                             over (order by last_id rows between unbounded preceding and 1 preceding), 0) as bytes_before
-                     from events where company_id = $1 and last_id > $2
-                         and created_at >= least($3, now() - interval '1 day') order by last_id limit $5
-                 ) next order by last_id",
-            )
-            .bind(company)
-            .bind(page.next.id)
-            .bind(page.next.since)
-            .bind(type_mask)
-            .bind(ROWS_PER_QUERY)
-            .bind(i64::try_from(bytes_max.saturating_sub(bytes)).unwrap_or(i64::MAX))
-            .fetch_all(db),
-        )
-        .await?;
+        let select = sqlx::query_as::<_, Row>(
+            "select first_id, last_id, created_at, not_before, bytes_before >= $6 as is_beyond,
+                 case when types & $4 <> 0 and bytes_before < $6 then told end as told
+             from (
+                 select first_id, last_id, created_at, not_before, types, told,
+                     coalesce(sum(octet_length(told)) filter (where types & $4 <> 0)
+                         over (order by last_id rows between unbounded preceding and 1 preceding), 0) as bytes_before
+                 from events where company_id = $1 and last_id > $2
+                     and created_at >= least($3, now() - interval '1 day') order by last_id limit $5
+             ) next order by last_id",
+        );
+        let bytes_left = i64::try_from(bytes_max.saturating_sub(bytes)).unwrap_or(i64::MAX);
+        let select = select.bind(company).bind(page.next.id).bind(page.next.since);
+        let select = select.bind(type_mask).bind(ROWS_PER_QUERY).bind(bytes_left);
+        let rows = with_timeout(select.fetch_all(db)).await?;
         let is_last_batch = rows.len() < usize::try_from(ROWS_PER_QUERY).unwrap_or(usize::MAX);
         rows_scanned += rows.len();
-        for row in rows {
-            if page.events.len() >= limit || row.is_beyond {
-                page.has_more = true;
-                return Ok(page);
-            }
-            bytes += row.events.as_ref().map_or(0, String::len);
-            page.add_row(company, &row, type_mask, limit);
-            if page.has_more {
-                return Ok(page);
-            }
-        }
-        if is_last_batch {
+        bytes += rows.iter().filter_map(|row| row.events.as_ref()).map(String::len).sum::<usize>();
+        page.add_rows(company, rows, type_mask, limit);
+        if page.has_more || is_last_batch {
             return Ok(page);
         }
         if rows_scanned >= ROWS_SCANNED_MAX {
@@ -123,6 +108,20 @@ pub async fn read(
 }
 
 impl StoredEventPage {
+    /// Adds the matching events of rows; sets `has_more` if one of the limits is reached before the last row's end.
+    fn add_rows(&mut self, company: CompanyId, rows: Vec<Row>, type_mask: i64, limit: usize) {
+        for row in rows {
+            if self.events.len() >= limit || row.is_beyond {
+                self.has_more = true;
+            } else {
+                self.add_row(company, &row, type_mask, limit);
+            }
+            if self.has_more {
+                return;
+            }
+        }
+    }
+
     /// Adds the matching events of a row; sets `has_more` if the limit cuts the row.
     fn add_row(&mut self, company: CompanyId, row: &Row, type_mask: i64, limit: usize) {
         let since = (row.created_at - DATE_LAG_MAX).max(self.next.since);

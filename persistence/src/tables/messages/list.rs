@@ -24,6 +24,20 @@ pub struct MessageFilter {
     pub visible_to_visitor: bool,
 }
 
+impl MessageFilter {
+    /// Whether all internal messages are requested: those of both types.
+    fn is_internal(&self) -> bool {
+        self.direction == Some(Direction::Internal) && self.kind.is_none()
+    }
+
+    /// Whether the requested messages are rare: failed, or not texts.
+    fn is_rare(&self) -> bool {
+        self.is_internal()
+            || self.kind.is_some_and(|kind| kind != MessageType::Text)
+            || self.status == Some(MessageStatus::Failed)
+    }
+}
+
 /// A page of a company's messages.
 pub async fn list(
     db: impl Database<'_>,
@@ -44,16 +58,12 @@ pub async fn list(
     // An index is better than zones for queued messages, for those of a ticket or contact, and for rare ones (failed,
     // or not texts). Nearly every zone contains a few rare messages, so for these, zones exclude enough only within a
     // time span or a channel.
-    let is_internal = filter.direction == Some(Direction::Internal) && filter.kind.is_none();
-    let is_rare = is_internal
-        || filter.kind.is_some_and(|kind| kind != MessageType::Text)
-        || filter.status == Some(MessageStatus::Failed);
     let has_span = filter.created != Span::default() || filter.updated != Span::default();
     let is_narrowed = has_span || filter.channel_id.is_some();
     let has_ticket_or_contact = filter.ticket_id.is_some() || filter.contact_id.is_some();
-    let has_index = has_ticket_or_contact || filter.status == Some(MessageStatus::Queued) || is_rare && !is_narrowed;
-    let uses_type_index =
-        is_internal && !has_ticket_or_contact && !is_narrowed && filter.status != Some(MessageStatus::Queued);
+    let is_queued = filter.status == Some(MessageStatus::Queued);
+    let has_index = has_ticket_or_contact || is_queued || filter.is_rare() && !is_narrowed;
+    let uses_type_index = filter.is_internal() && !has_ticket_or_contact && !is_narrowed && !is_queued;
     let list = if uses_type_index {
         list_by_type(company, filter, page)
     } else if zone_filter.has_condition() && !has_index {

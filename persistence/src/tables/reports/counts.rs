@@ -181,16 +181,7 @@ impl Counts {
         if self.tickets.is_empty() {
             return Ok(());
         }
-        let mut rows = BTreeMap::<RowKey, TicketCounts>::new();
-        for (cell, counts) in &self.tickets {
-            let keys = [
-                (Dimension::Company, String::new()),
-                (Dimension::Queue, row_key_text(cell.queue.map(|id| id.0))),
-                (Dimension::Channel, row_key_text(Some(cell.channel.0))),
-                (Dimension::User, row_key_text(cell.user.map(|id| id.0))),
-            ];
-            add_to_rows(&mut rows, cell.company, cell.at, keys, *counts);
-        }
+        let rows = self.ticket_rows();
         let column = |count: fn(&TicketCounts) -> i64| rows.values().map(count).collect::<Vec<_>>();
         let (companies, dimensions, grains, times, keys) = key_columns(&rows);
         sqlx::query(
@@ -220,6 +211,20 @@ impl Counts {
         .execute(db)
         .await?;
         Ok(())
+    }
+
+    fn ticket_rows(&self) -> BTreeMap<RowKey, TicketCounts> {
+        let mut rows = BTreeMap::new();
+        for (cell, counts) in &self.tickets {
+            let keys = [
+                (Dimension::Company, String::new()),
+                (Dimension::Queue, row_key_text(cell.queue.map(|id| id.0))),
+                (Dimension::Channel, row_key_text(Some(cell.channel.0))),
+                (Dimension::User, row_key_text(cell.user.map(|id| id.0))),
+            ];
+            add_to_rows(&mut rows, cell.company, cell.at, keys, *counts);
+        }
+        rows
     }
 
     async fn write_messages(&self, db: &mut PgConnection) -> Result<(), sqlx::Error> {

@@ -112,6 +112,23 @@ pub struct DeliveryOutcome {
     pub created_at: DateTime<Utc>,
 }
 
+impl DeliveryOutcome {
+    /// The delivery's row in the zone map, as of a write at this time.
+    fn zoned_row(&self, company: CompanyId, updated: DateTime<Utc>) -> ZonedRow {
+        ZonedRow {
+            company,
+            id: self.event_id,
+            created: self.created_at,
+            opened: None,
+            closed: None,
+            updated: Some(updated),
+            words: [None; 3],
+            channel: None,
+            queue: None,
+        }
+    }
+}
+
 /// The webhook's progress, to be written with the outcomes.
 #[derive(Clone, Copy, Debug)]
 pub struct WebhookProgress {
@@ -168,21 +185,27 @@ pub async fn record(
     let unblocks_lane = |outcome: &&DeliveryOutcome| may_unblock && outcome.status != DeliveryStatus::Pending;
     let lanes: Vec<&str> = outcomes.iter().filter(unblocks_lane).map(|outcome| outcome.lane.as_str()).collect();
     if !lanes.is_empty() {
-        let make_due = sqlx::query(
-            "update webhook_deliveries d set next_attempt_at = now()
-             from (select distinct unnest($3::text[]) as lane) l
-             cross join lateral (
-                 select event_id from webhook_deliveries w
-                 where w.company_id = $1 and w.webhook_id = $2 and w.lane = l.lane and w.status = 'pending'
-                 order by w.event_id limit 1
-             ) first
-             where d.company_id = $1 and d.webhook_id = $2 and d.event_id = first.event_id
-                 and d.next_attempt_at is null",
-        );
-        with_timeout(make_due.bind(company).bind(webhook).bind(lanes).execute(&mut *db)).await?;
+        unblock_lanes(db, company, webhook, lanes).await?;
     }
     let is_current = types_match && delivered_through == progress.delivered_through;
     Ok(StoredProgress { is_current, failing_since })
+}
+
+/// Makes the next waiting delivery due in each of these lanes.
+async fn unblock_lanes(db: &mut PgConnection, company: CompanyId, webhook: WebhookId, lanes: Vec<&str>) -> Result<()> {
+    let make_due = sqlx::query(
+        "update webhook_deliveries d set next_attempt_at = now()
+         from (select distinct unnest($3::text[]) as lane) l
+         cross join lateral (
+             select event_id from webhook_deliveries w
+             where w.company_id = $1 and w.webhook_id = $2 and w.lane = l.lane and w.status = 'pending'
+             order by w.event_id limit 1
+         ) first
+         where d.company_id = $1 and d.webhook_id = $2 and d.event_id = first.event_id
+             and d.next_attempt_at is null",
+    );
+    with_timeout(make_due.bind(company).bind(webhook).bind(lanes).execute(db)).await?;
+    Ok(())
 }
 
 async fn write_outcomes(
@@ -221,17 +244,7 @@ async fn write_outcomes(
     .bind(ATTEMPTS_MAX)
     .bind(now);
     with_timeout(write.execute(&mut *db)).await?;
-    let zoned_row = |outcome: &DeliveryOutcome| ZonedRow {
-        company,
-        id: outcome.event_id,
-        created: outcome.created_at,
-        opened: None,
-        closed: None,
-        updated: Some(now),
-        words: [None; 3],
-        channel: None,
-        queue: None,
-    };
+    let zoned_row = |outcome: &DeliveryOutcome| outcome.zoned_row(company, now);
     with_timeout(zones::update(db, ZonedTable::Delivery, outcomes.iter().map(zoned_row))).await
 }
 
