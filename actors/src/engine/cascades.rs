@@ -107,11 +107,8 @@ impl Cascades {
                 _ = ticks.tick() => {}
                 () = self.wake.notified() => {}
                 Some(ended) = turns.join_next_with_id(), if !turns.is_empty() => {
-                    let (task, turn) = match ended {
-                        Ok((task, turn)) => (task, turn),
-                        // The turn panicked, which was logged.
-                        Err(error) => (error.id(), TurnOutcome::Blocked),
-                    };
+                    // An error: the turn panicked, which was logged.
+                    let (task, turn) = ended.unwrap_or_else(|error| (error.id(), TurnOutcome::Blocked));
                     busy.retain(|(_, busy_task)| *busy_task != task);
                     // What is blocked is not retried at once, but at the next tick or deletion.
                     if turn == TurnOutcome::Blocked {

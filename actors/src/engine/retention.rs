@@ -15,7 +15,7 @@ use std::time::{Duration, Instant};
 use chrono::{DateTime, Utc};
 use hotline_persistence::tables::events;
 use hotline_persistence::tables::retentions::{self, ExpiredConversation, RemovedConversations, RetentionRule};
-use hotline_persistence::{CompanyId, ContactId, Database, Error, PlainTransaction, SessionId, TicketId};
+use hotline_persistence::{CompanyId, ContactId, Database, Db, Error, PlainTransaction, SessionId, TicketId};
 use parking_lot::Mutex;
 use tokio::time::MissedTickBehavior;
 
@@ -150,6 +150,19 @@ impl RetentionRun {
             self.tickets_max = (self.tickets_max * 2).min(TICKETS_MAX);
         }
     }
+
+    /// Logs what the run has deleted, if anything.
+    fn log_removals(&self) {
+        let Self { rule, tickets, messages, events, .. } = *self;
+        if tickets + events == 0 {
+            return;
+        }
+        let duration_ms = u64::try_from(self.started_at.elapsed().as_millis()).unwrap_or(u64::MAX);
+        tracing::info!(
+            company.id = %rule.company_id, days = rule.days, conversations = tickets, messages, events, duration_ms,
+            "removed conversations past their retention"
+        );
+    }
 }
 
 impl Retention {
@@ -226,15 +239,7 @@ impl Retention {
         self.runs.lock().insert(company, run.clone());
         let mut database_time = started_at.elapsed();
         if expired.is_empty() {
-            let events = events::remove_old(db.heavy(), company, rule.days, EVENT_ROWS_MAX).await?;
-            if events > 0 {
-                self.base.store.publish_removal(company);
-            }
-            run.events += events;
-            if events < EVENT_ROWS_MAX.unsigned_abs() {
-                retentions::record_run(db, &rule).await?;
-                run.ended_at = Some(Instant::now());
-            }
+            self.remove_events(db, &mut run).await?;
             database_time = started_at.elapsed();
         } else {
             let (removed, deletion_time) = match self.remove(&rule, &expired).await {
@@ -256,16 +261,24 @@ impl Retention {
             run.adapt_size(database_time);
         }
         let is_over = run.ended_at.is_some();
-        if is_over && run.tickets + run.events > 0 {
-            let RetentionRun { tickets, messages, events, .. } = run;
-            let duration_ms = u64::try_from(run.started_at.elapsed().as_millis()).unwrap_or(u64::MAX);
-            tracing::info!(
-                company.id = %company, days = rule.days, conversations = tickets, messages, events, duration_ms,
-                "removed conversations past their retention"
-            );
-        }
         self.runs.lock().insert(company, run);
         Ok(RetentionStepOutcome { is_over, database_time })
+    }
+
+    /// Deletes old events, and ends the run if no more are left.
+    async fn remove_events(&self, db: Db<'_>, run: &mut RetentionRun) -> Result<(), Refusal> {
+        let (rule, company) = (run.rule, run.rule.company_id);
+        let events = events::remove_old(db.heavy(), company, rule.days, EVENT_ROWS_MAX).await?;
+        if events > 0 {
+            self.base.store.publish_removal(company);
+        }
+        run.events += events;
+        if events < EVENT_ROWS_MAX.unsigned_abs() {
+            retentions::record_run(db, &rule).await?;
+            run.ended_at = Some(Instant::now());
+            run.log_removals();
+        }
+        Ok(())
     }
 
     /// Deletes the conversations of `expired` that are still expired, and returns how long that took in the database.
@@ -278,15 +291,7 @@ impl Retention {
         let company = rule.company_id;
         // Begun before contacts are marked: it may wait for other heavy work, and conversations must not wait with it.
         let mut transaction = self.base.db(company).heavy().begin().await?;
-        let mut marks: HashMap<ContactId, ContactMark> = HashMap::new();
-        for ExpiredConversation { contact_id, .. } in expired {
-            // A contact that is marked already is skipped: if it is being deleted, its tickets are deleted with it.
-            if !marks.contains_key(contact_id)
-                && let Some(mark) = self.contacts.marks.try_mark((company, *contact_id))
-            {
-                marks.insert(*contact_id, mark);
-            }
-        }
+        let marks = self.mark_contacts(company, expired);
         let removable = expired.iter().filter(|conversation| marks.contains_key(&conversation.contact_id));
         let tickets: Vec<TicketId> = removable.map(|conversation| conversation.id).collect();
         let marked: Vec<ContactId> = marks.keys().copied().collect();
@@ -312,6 +317,20 @@ impl Retention {
         self.forget(company, &removed.tickets, &removed.sessions).await;
         drop(marks);
         Ok(Some((removed, deletion_time)))
+    }
+
+    /// Marks the contacts of these conversations. A contact that is marked already is skipped: if it is being deleted,
+    /// its tickets are deleted with it.
+    fn mark_contacts(&self, company: CompanyId, expired: &[ExpiredConversation]) -> HashMap<ContactId, ContactMark> {
+        let mut marks: HashMap<ContactId, ContactMark> = HashMap::new();
+        for ExpiredConversation { contact_id, .. } in expired {
+            if !marks.contains_key(contact_id)
+                && let Some(mark) = self.contacts.marks.try_mark((company, *contact_id))
+            {
+                marks.insert(*contact_id, mark);
+            }
+        }
+        marks
     }
 
     /// Drops tickets and sessions of marked contacts from memory, and reports that content of their events was deleted.

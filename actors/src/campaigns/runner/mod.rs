@@ -290,12 +290,7 @@ impl CampaignRunner {
             }
             let Some(presence) = self.enter() else { break };
             let Some(recipient) = self.recipients.pop_front() else { break };
-            let is_current = self.scope.in_transit.withdrawals.is_current(self.company, recipient.withdrawal_version);
-            let skip_reason = match recipient.is_opted_out && is_current {
-                true => Some(MessageError::opted_out()),
-                false => recipient.is_group.then(MessageError::group),
-            };
-            if let Some(error) = skip_reason {
+            if let Some(error) = self.skip_reason(&recipient) {
                 self.record_unsent(recipient, RecipientStatus::Skipped, &error);
                 if self.remaining_pause().is_some() {
                     break;
@@ -319,6 +314,15 @@ impl CampaignRunner {
             self.complete(cx);
         }
         self.schedule_tick(next_tick, cx);
+    }
+
+    /// Why no message is sent to a recipient, as far as that is known before it is decided.
+    fn skip_reason(&self, recipient: &NextRecipient) -> Option<MessageError> {
+        let is_current = self.scope.in_transit.withdrawals.is_current(self.company, recipient.withdrawal_version);
+        match recipient.is_opted_out && is_current {
+            true => Some(MessageError::opted_out()),
+            false => recipient.is_group.then(MessageError::group),
+        }
     }
 
     /// When the rate allows the next send; `None`: not before a message in transit has arrived.

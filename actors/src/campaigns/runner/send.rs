@@ -77,12 +77,8 @@ async fn send_unless_opted_out(
         // A change since the recipient was read may be their opt-out.
         if !scope.in_transit.withdrawals.is_current(company, withdrawal_version) {
             withdrawal_version = scope.in_transit.withdrawals.version(company);
-            let db = scope.base.reads().tables_as_of_now(company).await?;
-            if contacts::has_opted_out(db, company, contact).await? {
-                return Ok(Disposition::OptedOut);
-            }
-            if !campaigns::is_waiting(db, company, campaign, contact).await? {
-                return Ok(Disposition::Merged);
+            if let Some(disposition) = find_exclusion(scope, (company, campaign), contact).await? {
+                return Ok(disposition);
             }
         }
         let only_if: Precondition = {
@@ -105,6 +101,20 @@ async fn send_unless_opted_out(
         return Ok(Disposition::Sent);
     }
     Err(Refusal::Outdated)
+}
+
+/// Why the contact gets no message after all, by the tables; `None` if it still is a recipient.
+async fn find_exclusion(
+    scope: &CampaignScope,
+    (company, campaign): (CompanyId, CampaignId),
+    contact: ContactId,
+) -> Result<Option<Disposition>, Refusal> {
+    let db = scope.base.reads().tables_as_of_now(company).await?;
+    if contacts::has_opted_out(db, company, contact).await? {
+        return Ok(Some(Disposition::OptedOut));
+    }
+    let is_waiting = campaigns::is_waiting(db, company, campaign, contact).await?;
+    Ok((!is_waiting).then_some(Disposition::Merged))
 }
 
 /// The callback for a decided message: notifies the campaign's actor, and adds the recipient's new status to the

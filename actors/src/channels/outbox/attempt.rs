@@ -206,19 +206,15 @@ async fn deliver(
     }
     let file_accepted = outgoing.file_accepted.clone();
     let delivery = Delivery { account, to, to_kind, message: outgoing.message.clone(), file_accepted };
-    match call_provider(scope, delivery).await {
+    let answer = call_provider(scope, delivery).await;
+    match answer.inspect_err(|failure| scope.attempts.count_failure(failure)) {
         Ok(accepted) => {
             hotline_persistence::fail_point!("message_taken", |_| std::process::abort());
             scope.attempts.count_accepted();
             Decision::decided_now(DeliveryStatus::Sent, accepted.provider_message_id)
         }
-        Err(failure) => {
-            scope.attempts.count_failure(&failure);
-            match failure {
-                SendFailure::Failed(error) => Decision::decided_now(DeliveryStatus::Failed(error), None),
-                failure => AttemptOutcome::Retry(failure),
-            }
-        }
+        Err(SendFailure::Failed(error)) => Decision::decided_now(DeliveryStatus::Failed(error), None),
+        Err(failure) => AttemptOutcome::Retry(failure),
     }
 }
 

@@ -5,12 +5,12 @@ use std::time::Duration;
 
 use chrono::{DateTime, Utc};
 use futures_util::FutureExt;
-use hotline_persistence::MessageId;
 use hotline_persistence::journal::Seq;
 use hotline_persistence::tables::channels;
 use hotline_persistence::tables::messages::{
     self, DeliveryStatus, DeliveryStatusRow, MessageError, OutboxEntry, UnsendableMessage,
 };
+use hotline_persistence::{ContactId, MessageId};
 use tokio::time::Instant;
 
 use super::ChannelKey;
@@ -39,22 +39,7 @@ impl ChannelSender {
     pub(super) fn handle_event(&mut self, event: Event) {
         match event {
             Event::Attempted { outgoing, channel_version, outcome } => {
-                self.state.calls -= 1;
-                match outcome {
-                    AttemptOutcome::Decided(decision) => {
-                        self.state.rate_limit_failures = 0;
-                        self.record_outcome(outgoing, decision);
-                    }
-                    AttemptOutcome::Retry(failure) => self.handle_failure(outgoing, channel_version, failure),
-                    AttemptOutcome::Removed => self.finish_removed(&outgoing),
-                    AttemptOutcome::Waits(withdrawal_version) => {
-                        if let Some(withdrawal_version) = withdrawal_version {
-                            self.state.lanes.record_check(outgoing.contact(), withdrawal_version);
-                        }
-                        let now = Instant::now();
-                        self.state.lanes.schedule(outgoing.contact(), now, now);
-                    }
-                }
+                self.end_attempt(outgoing, channel_version, outcome);
             }
             Event::DoubtRecorded { outgoing, doubt, seq } => {
                 self.state.unrecorded -= 1;
@@ -84,6 +69,26 @@ impl ChannelSender {
             Event::WithdrawnFound { version, withdrawn, limit } => self.end_search(version, withdrawn, limit),
             Event::ErrorSaved => {}
             Event::DirectoryChanged => self.state.watches_directory = false,
+        }
+    }
+
+    /// Handles the outcome of an attempt.
+    fn end_attempt(&mut self, outgoing: Outgoing, channel_version: DateTime<Utc>, outcome: AttemptOutcome) {
+        self.state.calls -= 1;
+        match outcome {
+            AttemptOutcome::Decided(decision) => {
+                self.state.rate_limit_failures = 0;
+                self.record_outcome(outgoing, decision);
+            }
+            AttemptOutcome::Retry(failure) => self.handle_failure(outgoing, channel_version, failure),
+            AttemptOutcome::Removed => self.finish_removed(&outgoing),
+            AttemptOutcome::Waits(withdrawal_version) => {
+                if let Some(withdrawal_version) = withdrawal_version {
+                    self.state.lanes.record_check(outgoing.contact(), withdrawal_version);
+                }
+                let now = Instant::now();
+                self.state.lanes.schedule(outgoing.contact(), now, now);
+            }
         }
     }
 
@@ -222,18 +227,18 @@ impl ChannelSender {
             self.record_outcome(outgoing, Decision::give_up(failure));
             return;
         }
+        // The pause is capped, so that a last attempt is made just before the message is given up.
+        let pause = self.retry_pause(contact, failure, now).min(time_left);
+        self.state.lanes.schedule(contact, end_of(pause, now), now);
+    }
+
+    /// Counts a failure, and returns the pause before the next attempt to send to the contact. There is none if the
+    /// provider throttles the channel: then the channel pauses as a whole.
+    fn retry_pause(&mut self, contact: ContactId, failure: SendFailure, now: Instant) -> Duration {
         let (pause, after) = match failure {
             SendFailure::ChannelRateLimited { after } => {
-                // Concurrent calls are refused together, and count as one failure.
-                if self.state.rate_limited_until.is_none_or(|until| until <= now) {
-                    self.state.rate_limit_failures = self.state.rate_limit_failures.saturating_add(1);
-                    let pause =
-                        self.state.retry.patient_pause(self.state.rate_limit_failures).max(after.unwrap_or_default());
-                    self.state.rate_limited_until = Some(end_of(pause, now));
-                    tracing::debug!(channel.id = %self.channel.1, pause_ms = pause.as_millis(), "provider is throttling a channel");
-                }
-                self.state.lanes.schedule(contact, now, now);
-                return;
+                self.pause_channel(after, now);
+                (Duration::ZERO, None)
             }
             SendFailure::RecipientRateLimited { after } => {
                 (self.state.recipient_retry.patient_pause(self.state.lanes.record_failure(contact)), after)
@@ -241,14 +246,23 @@ impl ChannelSender {
             SendFailure::Retry { after, .. } => {
                 (self.state.retry.pause(self.state.lanes.record_failure(contact)), after)
             }
-            // Not reached: `Failed` is a decision, and the others were handled above.
+            // Not reached: `Failed` is a decision, and the others are handled before.
             SendFailure::Failed(_) | SendFailure::TokenRefused { .. } | SendFailure::Unknown { .. } => {
                 (Duration::ZERO, None)
             }
         };
-        // The pause is capped, so that a last attempt is made just before the message is given up.
-        let pause = pause.max(after.unwrap_or_default()).min(time_left);
-        self.state.lanes.schedule(contact, end_of(pause, now), now);
+        pause.max(after.unwrap_or_default())
+    }
+
+    /// Pauses the whole channel, at least for as long as the provider demands.
+    fn pause_channel(&mut self, after: Option<Duration>, now: Instant) {
+        // Concurrent calls are refused together, and count as one failure.
+        if self.state.rate_limited_until.is_none_or(|until| until <= now) {
+            self.state.rate_limit_failures = self.state.rate_limit_failures.saturating_add(1);
+            let pause = self.state.retry.patient_pause(self.state.rate_limit_failures).max(after.unwrap_or_default());
+            self.state.rate_limited_until = Some(end_of(pause, now));
+            tracing::debug!(channel.id = %self.channel.1, pause_ms = pause.as_millis(), "provider is throttling a channel");
+        }
     }
 
     /// Records that it is unknown whether a message was sent. Until that is settled, the message stays the first of its

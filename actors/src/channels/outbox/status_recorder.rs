@@ -11,7 +11,7 @@ use std::time::Duration;
 
 use hotline_persistence::journal::Seq;
 use hotline_persistence::tables::messages::{AttemptRow, DeliveryStatusRow, MessageRef};
-use hotline_persistence::{Change, ChannelId, CompanyId, Error};
+use hotline_persistence::{Change, ChannelId, CompanyId, Error, Reservation};
 use parking_lot::Mutex;
 use tokio::sync::oneshot;
 
@@ -92,15 +92,7 @@ impl StatusRecorder {
     }
 
     async fn append(self: Arc<Self>, company: CompanyId, batch: Vec<PendingStatus>) {
-        let reservation = loop {
-            match self.base.store.log.reserve(company) {
-                Ok(reservation) => break reservation,
-                Err(error) => {
-                    tracing::debug!(%error, company.id = %company, "recording statuses of messages will be retried")
-                }
-            }
-            tokio::time::sleep(RETRY_PAUSE).await;
-        };
+        let reservation = self.reserve(company).await;
         let (mut changes, mut provider_ids) = (Vec::with_capacity(batch.len()), Vec::with_capacity(batch.len()));
         let mut replies = Vec::with_capacity(batch.len());
         for PendingStatus { channel, status, attempt, reply } in batch {
@@ -132,6 +124,19 @@ impl StatusRecorder {
             Err(error) => {
                 tracing::error!(%error, company.id = %company, "could not write statuses of messages to the log");
             }
+        }
+    }
+
+    /// Takes a reservation in the log, and retries until it has one.
+    async fn reserve(&self, company: CompanyId) -> Reservation {
+        loop {
+            match self.base.store.log.reserve(company) {
+                Ok(reservation) => return reservation,
+                Err(error) => {
+                    tracing::debug!(%error, company.id = %company, "recording statuses of messages will be retried")
+                }
+            }
+            tokio::time::sleep(RETRY_PAUSE).await;
         }
     }
 }

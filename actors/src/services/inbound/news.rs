@@ -13,7 +13,7 @@ use hotline_persistence::{ChannelId, CompanyId, MessageId};
 use super::{Inbound, Sender};
 use crate::Refusal;
 use crate::base::retry::{no_other_conflict, on_conflict};
-use crate::channels::parts_key;
+use crate::channels::{Inbox, parts_key};
 use crate::clock::now;
 use crate::conversations::Slot;
 use crate::seen::Membership;
@@ -82,24 +82,7 @@ impl Inbound {
                 revision,
                 at,
             };
-            let has_room = early_revisions::store(self.base.db(company), &early).await?;
-            let is_first_dropped = inbox.early_revisions_room.record(has_room);
-            if is_first_dropped {
-                tracing::warn!(
-                    channel.id = %channel,
-                    company.id = %company,
-                    "dropping changes of messages that Hotline has not received: the channel has {} of them, most likely because another program uses the same account",
-                    early_revisions::EARLY_REVISIONS_MAX,
-                );
-            }
-            if !has_room {
-                self.dropped_updates.fetch_add(1, Ordering::Relaxed);
-                return Ok(Revised::Early);
-            }
-            // This index covers revisions too.
-            inbox.early_statuses.add(&early.provider_message_id, now());
-            // Since the look-up, the outbox may have recorded this id for a message that it sent.
-            self.apply_early_statuses(company, channel, vec![message_id]);
+            self.store_early_revision(&inbox, &early, message_id).await?;
             return Ok(Revised::Early);
         };
         if self.revise_row(company, &row, revision, at).await? {
@@ -107,6 +90,35 @@ impl Inbound {
         } else {
             Ok(Revised::Unchanged)
         }
+    }
+
+    /// Stores the revision of an unknown message until the message is known; drops it if too many are stored.
+    async fn store_early_revision(
+        self: &Arc<Self>,
+        inbox: &Inbox,
+        early: &EarlyRevision,
+        message_id: String,
+    ) -> Result<(), Refusal> {
+        let (company, channel) = (early.company_id, early.channel_id);
+        let has_room = early_revisions::store(self.base.db(company), early).await?;
+        let is_first_dropped = inbox.early_revisions_room.record(has_room);
+        if is_first_dropped {
+            tracing::warn!(
+                channel.id = %channel,
+                company.id = %company,
+                "dropping changes of messages that Hotline has not received: the channel has {} of them, most likely because another program uses the same account",
+                early_revisions::EARLY_REVISIONS_MAX,
+            );
+        }
+        if !has_room {
+            self.dropped_updates.fetch_add(1, Ordering::Relaxed);
+            return Ok(());
+        }
+        // This index covers revisions too.
+        inbox.early_statuses.add(&early.provider_message_id, now());
+        // Since the look-up, the outbox may have recorded this id for a message that it sent.
+        self.apply_early_statuses(company, channel, vec![message_id]);
+        Ok(())
     }
 
     /// Revises a message that is in the tables; `false` if that changes nothing.

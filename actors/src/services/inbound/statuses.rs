@@ -99,27 +99,34 @@ impl Inbound {
         if let Some(message) = names {
             self.inboxes.named_messages.record((company, channel), message, provider_message_id);
         }
-        let has_room = early_statuses::store(self.base.db(company), &early, inbox.early_statuses.is_crowded()).await?;
-        let is_first_dropped = inbox.early_statuses.room.record(has_room);
-        if is_first_dropped {
-            tracing::warn!(
-                channel.id = %channel,
-                company.id = %company,
-                "dropping statuses of messages that Hotline has not sent: the channel has {} of them, most likely because another program sends through the same account",
-                early_statuses::STORED_MAX,
-            );
-        }
-        if has_room {
-            inbox.early_statuses.add(provider_message_id, now());
-        } else {
-            self.dropped_updates.fetch_add(1, Ordering::Relaxed);
-        }
+        self.store_early_status(&inbox, &early).await?;
         if let Some(message) = names {
             self.settle_doubt(company, channel, message, provider_message_id).await?;
         }
         // The id may have been recorded since the check above, by a caller that did not see the stored status yet.
         if self.find_message(company, channel, provider_message_id).await?.is_some() {
             self.apply_early_statuses(company, channel, vec![provider_message_id.to_owned()]);
+        }
+        Ok(())
+    }
+
+    /// Stores a status until its message is known; drops it if its channel has too many of them.
+    async fn store_early_status(&self, inbox: &Inbox, early: &EarlyStatus) -> Result<(), Refusal> {
+        let db = self.base.db(early.company_id);
+        let has_room = early_statuses::store(db, early, inbox.early_statuses.is_crowded()).await?;
+        let is_first_dropped = inbox.early_statuses.room.record(has_room);
+        if is_first_dropped {
+            tracing::warn!(
+                channel.id = %early.channel_id,
+                company.id = %early.company_id,
+                "dropping statuses of messages that Hotline has not sent: the channel has {} of them, most likely because another program sends through the same account",
+                early_statuses::STORED_MAX,
+            );
+        }
+        if has_room {
+            inbox.early_statuses.add(&early.provider_message_id, now());
+        } else {
+            self.dropped_updates.fetch_add(1, Ordering::Relaxed);
         }
         Ok(())
     }

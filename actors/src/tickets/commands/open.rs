@@ -1,5 +1,6 @@
 use std::sync::Arc;
 
+use chrono::{DateTime, Utc};
 use hotline_persistence::tables::channels::ChannelRow;
 use hotline_persistence::tables::contacts::ContactChannel;
 use hotline_persistence::tables::contacts::ContactRef;
@@ -52,29 +53,7 @@ impl Open {
             check_user(cx.organization, user, queue)?;
         }
         let mut ticket = Ticket {
-            row: TicketRow {
-                company_id: self.company,
-                id,
-                channel_id: self.channel,
-                contact_id: self.contact.id,
-                queue_id: queue,
-                user_id: self.user,
-                status: TicketStatus::Open,
-                creation_source: self.author.source,
-                unread_count: 0,
-                last_message_id: None,
-                wrapup_type_id: None,
-                wrapup_note: None,
-                reopen_count: 0,
-                opened_at: cx.now,
-                first_response_at: None,
-                closed_at: None,
-                waiting_since: None,
-                answer_id: None,
-                handled_by: HandledBy::default(),
-                created_at: cx.now,
-                updated_at: cx.now,
-            },
+            row: self.row(id, queue, cx.now),
             contact: self.contact,
             last_message: None,
             reachable: self.reachable,
@@ -96,5 +75,32 @@ impl Open {
             at: cx.now,
         }));
         Ok(ticket)
+    }
+
+    /// The new ticket's row.
+    fn row(&self, id: TicketId, queue: Option<QueueId>, now: DateTime<Utc>) -> TicketRow {
+        TicketRow {
+            company_id: self.company,
+            id,
+            channel_id: self.channel,
+            contact_id: self.contact.id,
+            queue_id: queue,
+            user_id: self.user,
+            status: TicketStatus::Open,
+            creation_source: self.author.source,
+            unread_count: 0,
+            last_message_id: None,
+            wrapup_type_id: None,
+            wrapup_note: None,
+            reopen_count: 0,
+            opened_at: now,
+            first_response_at: None,
+            closed_at: None,
+            waiting_since: None,
+            answer_id: None,
+            handled_by: HandledBy::default(),
+            created_at: now,
+            updated_at: now,
+        }
     }
 }

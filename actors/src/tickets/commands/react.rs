@@ -33,12 +33,7 @@ impl Command for React {
         if is_unchanged {
             return Ok(self.message);
         }
-        let is_visible = deleted_at.is_none() && self.message.direction != Direction::Internal;
-        let message_id = self.message.provider_message_id.as_deref().filter(|_| is_visible);
-        let message_id =
-            message_id.ok_or_else(|| Refusal::invalid("messageId", "must be a message that the contact can see"))?;
-        // A provider's message with several files is several messages here, with `#` and a number after its id.
-        let to = message_id.split_once('#').map_or(message_id, |(provider_id, _)| provider_id).to_owned();
+        let to = self.provider_id(deleted_at.is_some())?;
         // The contact has not seen a reaction that failed, but still sees the one before it.
         let seen_emoji =
             current.and_then(|current| if current.error.is_some() { current.before } else { current.emoji });
@@ -69,6 +64,16 @@ impl Command for React {
 }
 
 impl React {
+    /// The provider's id of the message, if the contact can see it.
+    fn provider_id(&self, is_deleted: bool) -> Result<String, Refusal> {
+        let is_visible = !is_deleted && self.message.direction != Direction::Internal;
+        let message_id = self.message.provider_message_id.as_deref().filter(|_| is_visible);
+        let message_id =
+            message_id.ok_or_else(|| Refusal::invalid("messageId", "must be a message that the contact can see"))?;
+        // A provider's message with several files is several messages here, with `#` and a number after its id.
+        Ok(message_id.split_once('#').map_or(message_id, |(provider_id, _)| provider_id).to_owned())
+    }
+
     fn new_reaction(&self, sent_as: MessageId, before: Option<String>, at: DateTime<Utc>) -> Reaction {
         let (user_id, user_name) = self.author.user.clone().unzip();
         Reaction {

@@ -81,16 +81,19 @@ impl Command for Receive {
         ticket.last_inbound = ticket.last_inbound.max(LastInbound::At(message.sent_at.unwrap_or(cx.now)));
         set_last_message(ticket, &message);
         cx.touch(ticket);
-        let is_text = message.kind == MessageType::Text;
-        let text = message.body.as_deref().filter(|_| is_text).unwrap_or_default();
-        let opts_out = stop_words::is_one_of(&cx.organization.company.stop_words, text);
         cx.record(Change::Message(Box::new(message.clone())));
-        if opts_out {
+        if is_stop_word(&message, cx) {
             let (company_id, contact_id) = (message.company_id, message.contact_id);
             cx.record(Change::OptOut(OptOut { company_id, contact_id, at: cx.now }));
         }
         Ok(message)
     }
+}
+
+/// Whether a message is a text that equals one of the company's stop words.
+fn is_stop_word(message: &MessageRow, cx: &Context<'_>) -> bool {
+    let text = message.body.as_deref().filter(|_| message.kind == MessageType::Text);
+    stop_words::is_one_of(&cx.organization.company.stop_words, text.unwrap_or_default())
 }
 
 /// Makes a message the last one of its ticket.

@@ -292,18 +292,7 @@ async fn receive_message(
     }
     active_check?;
     let row = SessionRow { last_seen_at: now(), ..row };
-    let caller_changes = command.attached;
-    let attached: AttachedChanges<MessageRow> = {
-        let row = row.clone();
-        Arc::new(move |message: &MessageRow| {
-            let row = row_after_message(message, row.clone());
-            let mut changes = vec![Change::Session(Box::new(row))];
-            if let Some(changes_for) = &caller_changes {
-                changes.extend(changes_for(message)?);
-            }
-            Ok(changes)
-        })
-    };
+    let attached = changes_with_session(row.clone(), command.attached);
     let receive = Receive {
         body: command.body,
         media: command.file.as_ref().map(|file| json!(file)),
@@ -317,6 +306,21 @@ async fn receive_message(
     let message = scope.inbound.receive(row.company_id, row.channel_id, row.contact_id, execute).await?;
     let row = row_after_message(&message, row);
     Ok((message, Some(row)))
+}
+
+/// The changes in the entry of the visitor's message: the session's new row, then those of the caller.
+fn changes_with_session(
+    row: SessionRow,
+    caller_changes: Option<AttachedChanges<MessageRow>>,
+) -> AttachedChanges<MessageRow> {
+    Arc::new(move |message: &MessageRow| {
+        let row = row_after_message(message, row.clone());
+        let mut changes = vec![Change::Session(Box::new(row))];
+        if let Some(changes_for) = &caller_changes {
+            changes.extend(changes_for(message)?);
+        }
+        Ok(changes)
+    })
 }
 
 /// The session's row after its visitor's message. The message has another contact if the session's contact

@@ -118,30 +118,33 @@ impl Content {
                     ..RenderedMessage::of(MessageType::Template, body)
                 }])
             }
-            Self::Interactive { mut interactive, check } => {
-                let mut has_variables = false;
-                for path in interactive_text_paths(&interactive) {
-                    if let Some(Value::String(text)) = interactive.pointer_mut(&path)
-                        && text.contains("{{")
-                    {
-                        let field = format!("interactive{}", path.replace('/', "."));
-                        *text = fill(std::mem::take(text), &field, values)?;
-                        has_variables = true;
-                    }
-                }
-                let errors = check.filter(|_| has_variables).map(|check| check(&interactive)).unwrap_or_default();
-                if !errors.is_empty() {
-                    return Err(Refusal::InteractiveInvalid(errors));
-                }
-                check_size(&interactive, "interactive")?;
-                let body = interactive.pointer("/body/text").and_then(Value::as_str).map(str::to_owned);
-                Ok(vec![RenderedMessage {
-                    interactive: Some(interactive),
-                    ..RenderedMessage::of(MessageType::Interactive, body)
-                }])
-            }
+            Self::Interactive { interactive, check } => Ok(vec![render_interactive(interactive, check, values)?]),
         }
     }
+}
+
+fn render_interactive(
+    mut interactive: Value,
+    check: Option<InteractiveCheck>,
+    values: &Values<'_>,
+) -> Result<RenderedMessage, Refusal> {
+    let mut has_variables = false;
+    for path in interactive_text_paths(&interactive) {
+        if let Some(Value::String(text)) = interactive.pointer_mut(&path)
+            && text.contains("{{")
+        {
+            let field = format!("interactive{}", path.replace('/', "."));
+            *text = fill(std::mem::take(text), &field, values)?;
+            has_variables = true;
+        }
+    }
+    let errors = check.filter(|_| has_variables).map(|check| check(&interactive)).unwrap_or_default();
+    if !errors.is_empty() {
+        return Err(Refusal::InteractiveInvalid(errors));
+    }
+    check_size(&interactive, "interactive")?;
+    let body = interactive.pointer("/body/text").and_then(Value::as_str).map(str::to_owned);
+    Ok(RenderedMessage { interactive: Some(interactive), ..RenderedMessage::of(MessageType::Interactive, body) })
 }
 
 fn check_size(object: &Value, field: &str) -> Result<(), Refusal> {

@@ -80,14 +80,7 @@ impl Command for Send {
         if ticket.is_closed() {
             Reopen { author: author.clone() }.decide(ticket, cx)?;
         }
-        let values = Values {
-            ticket: &ticket.row,
-            contact: &ticket.contact,
-            organization: cx.organization,
-            now: cx.now,
-            contact_values: &facts.values,
-        };
-        let rendered_messages = content.render(&values)?;
+        let rendered_messages = content.render(&values_of(ticket, &facts, cx))?;
         let mut messages = create_messages(rendered_messages, ticket, cx, &author)?;
         cx.touch(ticket);
         let is_answer = author.source.answers() && ticket.awaits_answer();
@@ -135,6 +128,17 @@ impl Send {
         }
         ticket.last_inbound = ticket.last_inbound.max(self.facts.last_inbound);
         if channel_type.has_phone() && !self.content.is_template() { check_window(ticket, cx) } else { Ok(()) }
+    }
+}
+
+/// The values of the variables in the content.
+fn values_of<'a>(ticket: &'a Ticket, facts: &'a ContactFacts, cx: &'a Context<'_>) -> Values<'a> {
+    Values {
+        ticket: &ticket.row,
+        contact: &ticket.contact,
+        organization: cx.organization,
+        now: cx.now,
+        contact_values: &facts.values,
     }
 }
 
