@@ -11,6 +11,7 @@ use actix_web::http::header::{
 };
 use actix_web::web::{Data, Path, Query};
 use actix_web::{HttpRequest, HttpResponse, HttpResponseBuilder, ResponseError};
+use chrono::{DateTime, Utc};
 use futures_util::TryStreamExt;
 use hotline_actors::clock;
 use hotline_persistence::CompanyId;
@@ -73,20 +74,8 @@ pub async fn show(
     path: Path<(String, String)>,
     query: Option<Query<SignedQuery>>,
 ) -> ApiResult<HttpResponse> {
-    let (company, id) = path.into_inner();
-    let company: CompanyId = company.parse().map_err(|_| ApiError::not_found())?;
-    let Query(SignedQuery { name, mime_type, expires, signature }) = query.ok_or_else(ApiError::not_found)?;
-    let link = SignedLink { company, id, name, mime_type, expires };
     let now = clock::now();
-    app.media.links().check(&link, &signature, now).map_err(|invalid| match invalid {
-        InvalidLink::Forged => ApiError::not_found(),
-        InvalidLink::Expired => ApiError::link_expired(),
-    })?;
-    let is_active = app.engine.directory().company(company).is_some_and(|organization| organization.company.active);
-    let id: MediaId = link.id.parse().map_err(|_| ApiError::not_found())?;
-    if !is_active {
-        return Err(ApiError::not_found());
-    }
+    let (link, id) = checked_link(&app, path.into_inner(), query, now)?;
     // The content of an id never changes.
     let tag = EntityTag::new_strong(id.to_string());
     if is_cached_by_client(&request, &tag) {
@@ -94,7 +83,7 @@ pub async fn show(
         set_headers(&mut response, &link, &tag, now.timestamp());
         return Ok(response.finish());
     }
-    let size = app.media.size(company, &id).await?;
+    let size = app.media.size(link.company, &id).await?;
     let range = match requested_range(&request, &tag, size) {
         RangeRequest::Whole => None,
         RangeRequest::Part(range) => Some(range),
@@ -113,11 +102,30 @@ pub async fn show(
         let empty = futures_util::stream::empty::<Result<bytes::Bytes, std::io::Error>>();
         return Ok(response.body(SizedStream::new(length, empty)));
     }
-    let file = app.media.read(company, &id, range).await?;
+    let file = app.media.read(link.company, &id, range).await?;
     // If reading fails, the client notices that the length is wrong.
     let content =
         file.into_stream().inspect_err(|error| tracing::warn!(%error, "reading a file failed before its end"));
     Ok(response.body(SizedStream::new(length, content)))
+}
+
+/// The link and the file's id, if the signature is valid and the company is active.
+fn checked_link(
+    app: &App,
+    (company, id): (String, String),
+    query: Option<Query<SignedQuery>>,
+    now: DateTime<Utc>,
+) -> ApiResult<(SignedLink, MediaId)> {
+    let company: CompanyId = company.parse().map_err(|_| ApiError::not_found())?;
+    let Query(SignedQuery { name, mime_type, expires, signature }) = query.ok_or_else(ApiError::not_found)?;
+    let link = SignedLink { company, id, name, mime_type, expires };
+    app.media.links().check(&link, &signature, now).map_err(|invalid| match invalid {
+        InvalidLink::Forged => ApiError::not_found(),
+        InvalidLink::Expired => ApiError::link_expired(),
+    })?;
+    let is_active = app.engine.directory().company(company).is_some_and(|organization| organization.company.active);
+    let id: MediaId = link.id.parse().map_err(|_| ApiError::not_found())?;
+    if is_active { Ok((link, id)) } else { Err(ApiError::not_found()) }
 }
 
 /// The requested part of the file.

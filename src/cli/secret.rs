@@ -47,65 +47,75 @@ A key that the key file contains is not given up. Use `hotline secret list` for 
 
 pub async fn run(command: Command, global: &GlobalArgs) -> Result<(), Failure> {
     match command {
-        Command::List => {
-            let listing = with_unchecked_keys(&global.database, async |db, keys, _| {
-                keys.load()?;
-                let file_keys = keys.ids();
-                let all_keys = secret_keys::all(db).await?;
-                Ok(all_keys
-                    .into_iter()
-                    .map(|key| {
-                        json!({"id": key.id, "createdAt": key.created_at, "secretCount": key.sealed,
-                            "inFile": file_keys.contains(&key.id), "current": file_keys.first() == Some(&key.id)})
-                    })
-                    .collect::<Vec<_>>())
-            });
-            global.output.many("keys", &["id", "createdAt", "inFile", "current", "secretCount"], listing.await?)
-        }
-        Command::Rotate => {
-            let rotation = with_secrets(&global.database, async |db, keys| {
-                let audited = AuditedAction::of_installation("rotateSecretKey");
-                audited.run(db, async || Ok(secret_keys::rotate(db, keys).await?), |_| current_key(keys)).await
-            });
-            global.output.one(rotation.await?)
-        }
-        Command::Reencrypt => {
-            let reencryption = with_secrets(&global.database, async |db, keys| {
-                let audited = AuditedAction::of_installation("resealSecrets");
-                let work = async || Ok(secret_keys::reseal(db, keys).await?);
-                let secret_count = audited.run(db, work, |_| current_key(keys)).await?;
-                Ok(json!({"id": keys.ids().first(), "reencrypted": secret_count}))
-            });
-            global.output.one(reencryption.await?)
-        }
-        Command::Abandon { id, yes } => {
-            let abandonment = with_unchecked_keys(&global.database, async |db, keys, new_file| {
-                if !yes {
-                    return Err(unconfirmed_message(db, keys, &id).await?.into());
-                }
-                let work = async || match secret_keys::abandon(db, keys, (&id, new_file), new_secret).await {
-                    Err(Error::InUse) => Err(not_lost_message(keys, &id).into()),
-                    outcome => Ok(outcome?),
-                };
-                AuditedAction::of_installation("abandonSecretKey").on(&id).run(db, work, |_| Target::of(&id)).await
-            });
-            global.output.one(abandonment.await?)
-        }
-        Command::Delete { id } => {
-            let deletion = with_secrets(&global.database, async |db, keys| {
-                let work = async || match secret_keys::forget(db, keys, &id).await {
-                    Err(Error::InUse) => {
-                        let message = format!("key {id} encrypts secrets; run `hotline secret rotate` first");
-                        Err(message.into())
-                    }
-                    outcome => Ok(outcome?),
-                };
-                AuditedAction::of_installation("forgetSecretKey").on(&id).run(db, work, |_| Target::of(&id)).await
-            });
-            deletion.await?;
-            global.output.one(json!({"id": id}))
-        }
+        Command::List => list(global).await,
+        Command::Rotate => rotate(global).await,
+        Command::Reencrypt => reencrypt(global).await,
+        Command::Abandon { id, yes } => abandon(id, yes, global).await,
+        Command::Delete { id } => delete(id, global).await,
     }
+}
+
+async fn list(global: &GlobalArgs) -> Result<(), Failure> {
+    let listing = with_unchecked_keys(&global.database, async |db, keys, _| {
+        keys.load()?;
+        let file_keys = keys.ids();
+        let all_keys = secret_keys::all(db).await?;
+        Ok(all_keys
+            .into_iter()
+            .map(|key| {
+                json!({"id": key.id, "createdAt": key.created_at, "secretCount": key.sealed,
+                    "inFile": file_keys.contains(&key.id), "current": file_keys.first() == Some(&key.id)})
+            })
+            .collect::<Vec<_>>())
+    });
+    global.output.many("keys", &["id", "createdAt", "inFile", "current", "secretCount"], listing.await?)
+}
+
+async fn rotate(global: &GlobalArgs) -> Result<(), Failure> {
+    let rotation = with_secrets(&global.database, async |db, keys| {
+        let audited = AuditedAction::of_installation("rotateSecretKey");
+        audited.run(db, async || Ok(secret_keys::rotate(db, keys).await?), |_| current_key(keys)).await
+    });
+    global.output.one(rotation.await?)
+}
+
+async fn reencrypt(global: &GlobalArgs) -> Result<(), Failure> {
+    let reencryption = with_secrets(&global.database, async |db, keys| {
+        let audited = AuditedAction::of_installation("resealSecrets");
+        let work = async || Ok(secret_keys::reseal(db, keys).await?);
+        let secret_count = audited.run(db, work, |_| current_key(keys)).await?;
+        Ok(json!({"id": keys.ids().first(), "reencrypted": secret_count}))
+    });
+    global.output.one(reencryption.await?)
+}
+
+async fn abandon(id: String, yes: bool, global: &GlobalArgs) -> Result<(), Failure> {
+    let abandonment = with_unchecked_keys(&global.database, async |db, keys, new_file| {
+        if !yes {
+            return Err(unconfirmed_message(db, keys, &id).await?.into());
+        }
+        let work = async || match secret_keys::abandon(db, keys, (&id, new_file), new_secret).await {
+            Err(Error::InUse) => Err(not_lost_message(keys, &id).into()),
+            outcome => Ok(outcome?),
+        };
+        AuditedAction::of_installation("abandonSecretKey").on(&id).run(db, work, |_| Target::of(&id)).await
+    });
+    global.output.one(abandonment.await?)
+}
+
+async fn delete(id: String, global: &GlobalArgs) -> Result<(), Failure> {
+    let deletion = with_secrets(&global.database, async |db, keys| {
+        let work = async || match secret_keys::forget(db, keys, &id).await {
+            Err(Error::InUse) => {
+                let message = format!("key {id} encrypts secrets; run `hotline secret rotate` first");
+                Err(message.into())
+            }
+            outcome => Ok(outcome?),
+        };
+        AuditedAction::of_installation("forgetSecretKey").on(&id).run(db, work, |_| Target::of(&id)).await
+    });
+    deletion.await?;
+    global.output.one(json!({"id": id}))
 }
 
 /// The key that now encrypts new secrets, as the target of an action in the audit log.

@@ -198,64 +198,22 @@ struct PrintedWebhook {
 pub async fn run(command: Command, global: &GlobalArgs) -> Result<(), Failure> {
     match command {
         Command::Create(create) => create.run(global).await,
-        Command::List { company } => {
-            let all = read_database(&global.database, async |db| Ok(webhooks::all(db, company).await?)).await?;
-            let all: Vec<_> =
-                all.into_iter().map(|(company_id, webhook)| PrintedWebhook { company_id, webhook }).collect();
-            let columns = ["id", "companyId", "url", "description", "types", "active", "disabledReason"];
-            global.output.many("webhooks", &columns, all)
-        }
-        Command::Show(WebhookArgs { id }) => {
-            let search = read_database(&global.database, async |db| {
-                let company = webhooks::company_of(db, id).await?;
-                let all = webhooks::all(db, Some(company)).await?;
-                Ok(all.into_iter().find(|(_, webhook)| webhook.id == id))
-            });
-            let (company_id, webhook) = search.await?.ok_or(Error::NotFound("webhook"))?;
-            global.output.one(PrintedWebhook { company_id, webhook })
-        }
+        Command::List { company } => list(company, global).await,
+        Command::Show(webhook) => webhook.show(global).await,
         Command::Update { webhook, changes, networks } => changes.apply(webhook.id, &networks, global).await,
-        Command::Delete(webhook) => {
-            let deletion = with_database(&global.database, async |db| {
-                let company = webhooks::company_of(db, webhook.id).await?;
-                let work = async || {
-                    webhooks::remove(db, company, webhook.id).await?;
-                    Ok(serde_json::json!({"id": webhook.id, "deleted": true}))
-                };
-                audited_action(company, webhook.id, "deleteWebhook").run(db, work, |_| Target::of(webhook.id)).await
-            });
-            global.output.one(deletion.await?)
-        }
+        Command::Delete(webhook) => webhook.delete(global).await,
         Command::RotateSecret(webhook) => webhook.rotate(global).await,
-        Command::Test { webhook, networks } => {
-            let client = networks.client()?;
-            let test = with_secrets(&global.database, async |db, keys| {
-                let company = webhooks::company_of(db, webhook.id).await?;
-                let work = async || send_test(db, keys, &client, (company, webhook.id)).await;
-                audited_action(company, webhook.id, "testWebhook").run(db, work, |_| Target::of(webhook.id)).await
-            });
-            global.output.one(test.await?)
-        }
-        Command::Deliveries { webhook, status, limit } => {
-            let filter = DeliveryFilter { status, ..DeliveryFilter::default() };
-            let page = PageRequest { descending: true, ..PageRequest::first(limit) };
-            let listing = read_database(&global.database, async |db| {
-                let company = webhooks::company_of(db, webhook.id).await?;
-                Ok(deliveries::list(db, company, webhook.id, &filter, page).await?)
-            });
-            let rows: Vec<Delivery> = listing.await?.rows.into_iter().map(Delivery::from).collect();
-            let columns = ["id", "type", "status", "nextAttemptAt", "createdAt", "updatedAt"];
-            global.output.many("deliveries", &columns, rows)
-        }
-        Command::Replay { webhook, selection } => {
-            let replay = with_database(&global.database, async |db| {
-                let company = webhooks::company_of(db, webhook.id).await?;
-                let work = async || replay_deliveries(db, (company, webhook.id), selection).await;
-                audited_action(company, webhook.id, "replayWebhook").run(db, work, |_| Target::of(webhook.id)).await
-            });
-            global.output.one(replay.await?)
-        }
+        Command::Test { webhook, networks } => webhook.test(&networks, global).await,
+        Command::Deliveries { webhook, status, limit } => webhook.list_deliveries(status, limit, global).await,
+        Command::Replay { webhook, selection } => webhook.replay(selection, global).await,
     }
+}
+
+async fn list(company: Option<CompanyId>, global: &GlobalArgs) -> Result<(), Failure> {
+    let all = read_database(&global.database, async |db| Ok(webhooks::all(db, company).await?)).await?;
+    let all: Vec<_> = all.into_iter().map(|(company_id, webhook)| PrintedWebhook { company_id, webhook }).collect();
+    let columns = ["id", "companyId", "url", "description", "types", "active", "disabledReason"];
+    global.output.many("webhooks", &columns, all)
 }
 
 impl Create {
@@ -317,6 +275,28 @@ impl WebhookUpdate {
 }
 
 impl WebhookArgs {
+    async fn show(self, global: &GlobalArgs) -> Result<(), Failure> {
+        let search = read_database(&global.database, async |db| {
+            let company = webhooks::company_of(db, self.id).await?;
+            let all = webhooks::all(db, Some(company)).await?;
+            Ok(all.into_iter().find(|(_, webhook)| webhook.id == self.id))
+        });
+        let (company_id, webhook) = search.await?.ok_or(Error::NotFound("webhook"))?;
+        global.output.one(PrintedWebhook { company_id, webhook })
+    }
+
+    async fn delete(self, global: &GlobalArgs) -> Result<(), Failure> {
+        let deletion = with_database(&global.database, async |db| {
+            let company = webhooks::company_of(db, self.id).await?;
+            let work = async || {
+                webhooks::remove(db, company, self.id).await?;
+                Ok(serde_json::json!({"id": self.id, "deleted": true}))
+            };
+            audited_action(company, self.id, "deleteWebhook").run(db, work, |_| Target::of(self.id)).await
+        });
+        global.output.one(deletion.await?)
+    }
+
     async fn rotate(self, global: &GlobalArgs) -> Result<(), Failure> {
         let rotation = with_secrets(&global.database, async |db, keys| {
             let company = webhooks::company_of(db, self.id).await?;
@@ -331,6 +311,42 @@ impl WebhookArgs {
             audited_action(company, self.id, "rotateWebhookSecret").run(db, work, |_| Target::of(self.id)).await
         });
         global.output.one(rotation.await?)
+    }
+
+    async fn test(self, networks: &WebhookNetworkArgs, global: &GlobalArgs) -> Result<(), Failure> {
+        let client = networks.client()?;
+        let test = with_secrets(&global.database, async |db, keys| {
+            let company = webhooks::company_of(db, self.id).await?;
+            let work = async || send_test(db, keys, &client, (company, self.id)).await;
+            audited_action(company, self.id, "testWebhook").run(db, work, |_| Target::of(self.id)).await
+        });
+        global.output.one(test.await?)
+    }
+
+    async fn list_deliveries(
+        self,
+        status: Option<DeliveryStatus>,
+        limit: i64,
+        global: &GlobalArgs,
+    ) -> Result<(), Failure> {
+        let filter = DeliveryFilter { status, ..DeliveryFilter::default() };
+        let page = PageRequest { descending: true, ..PageRequest::first(limit) };
+        let listing = read_database(&global.database, async |db| {
+            let company = webhooks::company_of(db, self.id).await?;
+            Ok(deliveries::list(db, company, self.id, &filter, page).await?)
+        });
+        let rows: Vec<Delivery> = listing.await?.rows.into_iter().map(Delivery::from).collect();
+        let columns = ["id", "type", "status", "nextAttemptAt", "createdAt", "updatedAt"];
+        global.output.many("deliveries", &columns, rows)
+    }
+
+    async fn replay(self, selection: ReplaySelection, global: &GlobalArgs) -> Result<(), Failure> {
+        let replay = with_database(&global.database, async |db| {
+            let company = webhooks::company_of(db, self.id).await?;
+            let work = async || replay_deliveries(db, (company, self.id), selection).await;
+            audited_action(company, self.id, "replayWebhook").run(db, work, |_| Target::of(self.id)).await
+        });
+        global.output.one(replay.await?)
     }
 }
 

@@ -86,13 +86,7 @@ impl ServeArgs {
             durability,
             on_premise: self.api.on_premise,
             journal,
-            engine: EngineOptions {
-                idle_after: self.durability.idle_after,
-                session_idle_after: self.webchat.session_idle_after,
-                conversation_window: self.sending.conversation_window()?,
-                sending: self.sending.sending(),
-                ..EngineOptions::default()
-            },
+            engine: self.engine_options()?,
             workers: std::thread::available_parallelism().map_or(2, usize::from),
             trusted_proxies: self.network.trusted_proxy.clone(),
             limits: Limits { per_address: self.network.max_connections_per_address, ..Limits::default() },
@@ -111,6 +105,16 @@ impl ServeArgs {
             stop: self.network.stop(self.cluster.cluster_listen.is_some()),
             cluster: self.cluster.settings(database, durability, self.files.are_shared())?,
             start: self.start.options(),
+        })
+    }
+
+    fn engine_options(&self) -> Result<EngineOptions, String> {
+        Ok(EngineOptions {
+            idle_after: self.durability.idle_after,
+            session_idle_after: self.webchat.session_idle_after,
+            conversation_window: self.sending.conversation_window()?,
+            sending: self.sending.sending(),
+            ..EngineOptions::default()
         })
     }
 }

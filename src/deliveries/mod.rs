@@ -229,12 +229,7 @@ impl Dispatcher {
                     }
                 }
                 Some(read) = self.reads.join_next_with_id(), if !self.reads.is_empty() => self.finish_read(read),
-                Some(ended) = self.couriers.join_next(), if !self.couriers.is_empty() => {
-                    // Aborted couriers were already removed.
-                    if let Ok(key) = ended {
-                        self.remove_ended(key);
-                    }
-                }
+                Some(ended) = self.couriers.join_next(), if !self.couriers.is_empty() => self.remove_ended(ended),
                 _ = sweep_timer.tick() => self.sweep_all(),
                 () = sleep_until(retry_at.unwrap_or_else(Instant::now)), if retry_at.is_some() => {}
                 () = sleep_until(remote_check_at), if has_remote => {}
@@ -247,7 +242,9 @@ impl Dispatcher {
     }
 
     /// Removes a courier that has ended. Its company is read again, which starts a new one.
-    fn remove_ended(&mut self, key: WebhookKey) {
+    fn remove_ended(&mut self, ended: std::result::Result<WebhookKey, JoinError>) {
+        // Aborted couriers were already removed.
+        let Ok(key) = ended else { return };
         // Stopped couriers were already removed.
         if self.running.get(&key).is_some_and(|running| running.task.is_finished()) {
             self.running.remove(&key);

@@ -27,6 +27,21 @@ struct Counts {
     unreadable: AtomicUsize,
 }
 
+impl Counts {
+    fn add_ignored(&self) {
+        self.ignored.fetch_add(1, Ordering::Relaxed);
+    }
+
+    fn into_tally(self) -> Tally {
+        Tally {
+            taken: self.processed.into_inner(),
+            repeated: self.repeated.into_inner(),
+            ignored: self.ignored.into_inner(),
+            unreadable: self.unreadable.into_inner(),
+        }
+    }
+}
+
 /// Processes a call in four steps: changes of identities, other events, statuses up to a time, and news of the account.
 /// A step that fails is the last one. The events of one conversation are processed in the order of the call.
 ///
@@ -42,37 +57,24 @@ pub(super) async fn process_call(
     let company = channel.company_id;
     let organization = engine.directory().company(company).ok_or(Refusal::NotFound)?;
     let settings = channel.settings()?;
-    let Call { events, news, mut ignored, unreadable } = call;
-    let mut conversations: HashMap<(ChannelId, String), Vec<EventKind>> = HashMap::new();
+    let Call { events, news, ignored, unreadable } = call;
+    let counts = Counts { ignored: ignored.into(), unreadable: unreadable.into(), ..Counts::default() };
+    let context = IntakeContext { engine, downloads, company };
+    let channel_of = |account: Option<&str>| channel_of_event(&organization, channel, &settings, account);
     // Processed first, so that the messages of the same call find the contact by its new number or id.
     let (changes, events): (Vec<_>, Vec<_>) =
         events.into_iter().partition(|event| matches!(event.kind, EventKind::IdentityChanged(_)));
-    let counts = Counts::default();
-    let context = IntakeContext { engine, downloads, company };
     for CallEvent { account, kind } in changes {
-        match channel_of_event(&organization, channel, &settings, account.as_deref()) {
+        match channel_of(account.as_deref()) {
             Some(channel) => process_conversation(context, channel, vec![kind], &counts).await?,
-            None => ignored += 1,
+            None => counts.add_ignored(),
         }
     }
     // Processed after the other events, so that the statuses of single messages are recorded first.
-    let mut statuses_until: HashMap<(ChannelId, String), Vec<EventKind>> = HashMap::new();
-    for CallEvent { account, kind } in events {
-        let is_until = matches!(kind, EventKind::StatusesUntil { .. });
-        let target = if is_until { &mut statuses_until } else { &mut conversations };
-        match channel_of_event(&organization, channel, &settings, account.as_deref()) {
-            Some(channel) => target.entry((channel, conversation_key(&kind))).or_default().push(kind),
-            None => ignored += 1,
-        }
-    }
-    for conversations in [conversations, statuses_until] {
-        let processing = stream::iter(conversations)
-            .map(|((channel, _), events)| process_conversation(context, channel, events, &counts));
-        let outcomes: Vec<Result<(), Refusal>> =
-            processing.buffer_unordered(CONCURRENT_CONVERSATIONS_MAX).collect().await;
-        if let Some(refusal) = outcomes.into_iter().find_map(Result::err) {
-            return Err(refusal);
-        }
+    let (statuses_until, events): (Vec<_>, Vec<_>) =
+        events.into_iter().partition(|event| matches!(event.kind, EventKind::StatusesUntil { .. }));
+    for events in [events, statuses_until] {
+        process_conversations(context, group_by_conversation(events, channel_of, &counts), &counts).await?;
     }
     // News of the account comes last: if a later step failed, the repeated call would record it again.
     for news in news {
@@ -80,16 +82,30 @@ pub(super) async fn process_call(
         process_news(engine, &channels, news.kind).await?;
         counts.processed.fetch_add(1, Ordering::Relaxed);
     }
-    let tally = Tally {
-        taken: counts.processed.into_inner(),
-        repeated: counts.repeated.into_inner(),
-        ignored: ignored + counts.ignored.into_inner(),
-        unreadable: unreadable + counts.unreadable.into_inner(),
-    };
+    let tally = counts.into_tally();
     if tally.unreadable > 0 {
         tracing::warn!(company.id = %company, channel.id = %channel.id, parts = tally.unreadable, "provider call has unreadable parts");
     }
     Ok(tally)
+}
+
+/// The events of conversations, by channel and [`conversation_key`], in the order of the call.
+type Conversations = HashMap<(ChannelId, String), Vec<EventKind>>;
+
+/// Groups events by their conversations. Those without a channel are ignored.
+fn group_by_conversation(
+    events: Vec<CallEvent>,
+    channel_of: impl Fn(Option<&str>) -> Option<ChannelId>,
+    counts: &Counts,
+) -> Conversations {
+    let mut conversations = Conversations::new();
+    for CallEvent { account, kind } in events {
+        match channel_of(account.as_deref()) {
+            Some(channel) => conversations.entry((channel, conversation_key(&kind))).or_default().push(kind),
+            None => counts.add_ignored(),
+        }
+    }
+    conversations
 }
 
 /// The key by which events are grouped: those with the same key are processed in order.
@@ -223,6 +239,18 @@ struct IntakeContext<'a> {
     company: CompanyId,
 }
 
+/// Processes conversations concurrently; all of them, even if one is refused.
+async fn process_conversations(
+    context: IntakeContext<'_>,
+    conversations: Conversations,
+    counts: &Counts,
+) -> Result<(), Refusal> {
+    let processing = stream::iter(conversations)
+        .map(|((channel, _), events)| process_conversation(context, channel, events, counts));
+    let outcomes: Vec<Result<(), Refusal>> = processing.buffer_unordered(CONCURRENT_CONVERSATIONS_MAX).collect().await;
+    outcomes.into_iter().collect()
+}
+
 async fn process_conversation(
     context: IntakeContext<'_>,
     channel: ChannelId,
@@ -261,44 +289,35 @@ async fn process_event(
 ) -> Result<EventOutcome, Refusal> {
     let IntakeContext { engine, company, .. } = context;
     match kind {
-        EventKind::Message(inbound) => receive_message(context, channel, *inbound).await,
-        EventKind::Echo(echo) => receive_echo(context, channel, *echo).await,
-        EventKind::Revision(revision) => revise_message(context, channel, *revision).await,
+        EventKind::Message(inbound) => return receive_message(context, channel, *inbound).await,
+        EventKind::Echo(echo) => return receive_echo(context, channel, *echo).await,
+        EventKind::Revision(revision) => return revise_message(context, channel, *revision).await,
         EventKind::Notice(notice) => {
             let added = engine.inbound.add_notice(company, channel, *notice).await?;
-            Ok(if added.is_some() { EventOutcome::Processed } else { EventOutcome::Ignored })
+            return Ok(if added.is_some() { EventOutcome::Processed } else { EventOutcome::Ignored });
         }
         EventKind::Status { message_id, names, status, at } => {
             let at = at.unwrap_or_else(clock::now);
             engine.inbound.record_status(company, channel, &message_id, names, status, at).await?;
-            Ok(EventOutcome::Processed)
         }
         EventKind::ReactionRefused { id, target, error, at } => {
             let at = at.unwrap_or_else(clock::now);
             engine.inbound.refuse_reaction(company, channel, target, id, error, at).await?;
-            Ok(EventOutcome::Processed)
         }
-        EventKind::TextFailed { message, error } => {
-            engine.inbound.fail_text(company, channel, message, error).await?;
-            Ok(EventOutcome::Processed)
-        }
+        EventKind::TextFailed { message, error } => engine.inbound.fail_text(company, channel, message, error).await?,
         EventKind::StatusesUntil { address, status, until } => {
             engine.inbound.record_statuses_until(company, channel, &address, status, until).await?;
-            Ok(EventOutcome::Processed)
         }
         EventKind::OptOut { from, at } => {
             let at = at.unwrap_or_else(clock::now);
             engine.inbound.record_opt_out(company, channel, &from, at).await?;
-            Ok(EventOutcome::Processed)
         }
-        EventKind::IdentityChanged(change) => {
-            engine.inbound.change_identity(company, channel, &change).await?;
-            Ok(EventOutcome::Processed)
-        }
+        EventKind::IdentityChanged(change) => engine.inbound.change_identity(company, channel, &change).await?,
         EventKind::Referral { address, referral } => {
-            engine.inbound.record_referral(company, channel, &address, referral).await.map(|()| EventOutcome::Processed)
+            engine.inbound.record_referral(company, channel, &address, referral).await?;
         }
     }
+    Ok(EventOutcome::Processed)
 }
 
 async fn receive_message(
@@ -350,10 +369,7 @@ async fn revise_message(
     let has_parts = is_deletion && kind != Some(ChannelType::Whatsapp);
     let mut outcome = EventOutcome::Repeated;
     for number in 1..=PARTS_MAX {
-        let message_id = match number {
-            1 => revision.message_id.clone(),
-            number => format!("{}#{number}", revision.message_id),
-        };
+        let message_id = part_id(&revision.message_id, number);
         match engine.inbound.revise(company, channel, MessageRevision { message_id, ..revision.clone() }).await? {
             Revised::Message(before) => {
                 if is_deletion {
@@ -378,4 +394,12 @@ async fn revise_message(
         }
     }
     Ok(outcome)
+}
+
+/// The id under which a part of a provider's message is stored; the first part has number 1.
+fn part_id(message_id: &str, number: usize) -> String {
+    match number {
+        1 => message_id.to_owned(),
+        number => format!("{message_id}#{number}"),
+    }
 }

@@ -307,17 +307,7 @@ fn parse_news(
             None => ParsedMessage::Unreadable,
         },
         "revoke" => revision_of("original_message_id", Revision::Deleted { of: direction }),
-        "reaction" => {
-            let (by, key, name) = match (direction, author) {
-                (Direction::Outbound, _) => (Reactor::User, Some(Reaction::OF_COMPANY.to_owned()), None),
-                // In a group each member has a reaction.
-                (_, Some(author)) => (Reactor::Contact, author.number.or(author.address), author.name),
-                (_, None) => (Reactor::Contact, None, from.name),
-            };
-            let key = key.unwrap_or_else(|| Reaction::OF_CONTACT.to_owned());
-            let reaction = new_reaction(by, key, text(part, "emoji"), name, time(message, "timestamp"));
-            revision_of("message_id", reaction)
-        }
+        "reaction" => revision_of("message_id", parse_reaction(message, direction, author, from.name)),
         _ if direction == Direction::Outbound => ParsedMessage::Ignored,
         _ => {
             let reported_text = text(part, "body").filter(|_| kind == "system").and_then(body);
@@ -326,6 +316,23 @@ fn parse_news(
             ParsedMessage::Event(EventKind::Notice(Box::new(Notice { message_id, from, body, handled_by: None })))
         }
     }
+}
+
+/// Parses a reaction, or its withdrawal.
+fn parse_reaction(
+    message: &Value,
+    direction: Direction,
+    author: Option<MessageAuthor>,
+    contact_name: Option<String>,
+) -> Revision {
+    let (by, key, name) = match (direction, author) {
+        (Direction::Outbound, _) => (Reactor::User, Some(Reaction::OF_COMPANY.to_owned()), None),
+        // In a group each member has a reaction.
+        (_, Some(author)) => (Reactor::Contact, author.number.or(author.address), author.name),
+        (_, None) => (Reactor::Contact, None, contact_name),
+    };
+    let key = key.unwrap_or_else(|| Reaction::OF_CONTACT.to_owned());
+    new_reaction(by, key, text_at(message, "/reaction/emoji"), name, time(message, "timestamp"))
 }
 
 /// The new text of an edited message, or the new caption of its file.

@@ -122,7 +122,30 @@ const PANEL_INTRODUCTION: &str = "The panel's API: the endpoints of the public A
      change in any release.";
 
 fn common_schemas() -> Schemas {
-    let meta = json!({
+    let error = error_schema(
+        "An error: `code` for programs, `message` for people.",
+        json!({"type": "string", "enum": CODES, "example": "ERR_API_NOT_FOUND"}),
+        "record not found",
+        json!({"description": "Details for programs, such as the conflicting record or the invalid field."}),
+    );
+    let validation_error = error_schema(
+        "A validation error that lists every missing or invalid field.",
+        json!({"type": "string", "enum": ["ERR_API_VALIDATION"]}),
+        "products[2].unitPrice must be a number",
+        json!({"type": "array", "items": reference("FieldError")}),
+    );
+    [
+        ("PageMeta", page_meta_schema()),
+        ("ApiError", error),
+        ("ApiValidationError", validation_error),
+        ("FieldError", field_error_schema()),
+    ]
+    .map(|(name, schema)| (name.to_owned(), schema))
+    .into()
+}
+
+fn page_meta_schema() -> Value {
+    json!({
         "type": "object",
         "description": "Pagination of a list.",
         "properties": {
@@ -136,20 +159,11 @@ fn common_schemas() -> Schemas {
             },
         },
         "required": ["perPage", "hasMore"],
-    });
-    let error = error_schema(
-        "An error: `code` for programs, `message` for people.",
-        json!({"type": "string", "enum": CODES, "example": "ERR_API_NOT_FOUND"}),
-        "record not found",
-        json!({"description": "Details for programs, such as the conflicting record or the invalid field."}),
-    );
-    let validation_error = error_schema(
-        "A validation error that lists every missing or invalid field.",
-        json!({"type": "string", "enum": ["ERR_API_VALIDATION"]}),
-        "products[2].unitPrice must be a number",
-        json!({"type": "array", "items": reference("FieldError")}),
-    );
-    let field = json!({
+    })
+}
+
+fn field_error_schema() -> Value {
+    json!({
         "type": "object",
         "description": "An invalid field.",
         "properties": {
@@ -169,10 +183,7 @@ fn common_schemas() -> Schemas {
             },
         },
         "required": ["field", "reason", "code", "params"],
-    });
-    [("PageMeta", meta), ("ApiError", error), ("ApiValidationError", validation_error), ("FieldError", field)]
-        .map(|(name, schema)| (name.to_owned(), schema))
-        .into()
+    })
 }
 
 /// The schema of an error, without references: many client generators lose parts of composed schemas.

@@ -14,7 +14,7 @@ use actix_web::web::Data;
 use actix_web::{Error, HttpMessage, HttpRequest, ResponseError};
 use futures_util::FutureExt;
 use hotline_persistence::CompanyId;
-use hotline_persistence::tables::audit_log::{self, Actor, NewEntry};
+use hotline_persistence::tables::audit_log::{self, Actor, NewEntry, RunningEntry};
 use hotline_persistence::tables::events::{act_as, current_author};
 use hotline_persistence::tables::people::sessions::SignedInPerson;
 use hotline_persistence::tables::people::{PersonId, display_name};
@@ -102,24 +102,44 @@ pub(super) async fn serve_audited(
         // Without `catch_unwind`, the entry of an action that panics would stay without an outcome.
         let served = AssertUnwindSafe(serve(request)).catch_unwind().await;
         let served = served.map(|outcome| outcome.map(extract_created));
-        let (status, created) = match &served {
-            Ok(Ok((response, created))) => (response.status(), Some(created)),
-            Ok(Err(error)) => (error.as_response_error().status_code(), None),
-            Err(_) => (StatusCode::INTERNAL_SERVER_ERROR, None),
-        };
-        let created_target = created.map(|created| (created.id.as_deref(), created.name.as_deref()));
-        let end = audit_log::end(app.db(company), open_entry, status.as_u16(), created_target.unwrap_or_default());
-        if let Err(error) = end.await {
-            tracing::warn!(%error, company.id = %company, action, "could not record an action's result in the audit log");
-        }
+        record_outcome(&app, company, (open_entry, &action), &served).await;
         match served {
             Ok(outcome) => outcome.map(|(response, _)| response),
             Err(panic) => resume_unwind(panic),
         }
     };
+    run_to_end(serve_recorded).await
+}
+
+/// The response with the created record, the error, or the panic.
+type ServedOutcome = std::thread::Result<Result<(ServiceResponse<BoxBody>, CreatedRecord), Error>>;
+
+/// Completes the entry of an action with its outcome. A failure to record it is only logged.
+async fn record_outcome(
+    app: &App,
+    company: CompanyId,
+    (open_entry, action): (RunningEntry, &str),
+    served: &ServedOutcome,
+) {
+    let (status, created) = match served {
+        Ok(Ok((response, created))) => (response.status(), Some(created)),
+        Ok(Err(error)) => (error.as_response_error().status_code(), None),
+        Err(_) => (StatusCode::INTERNAL_SERVER_ERROR, None),
+    };
+    let created_target = created.map(|created| (created.id.as_deref(), created.name.as_deref()));
+    let end = audit_log::end(app.db(company), open_entry, status.as_u16(), created_target.unwrap_or_default());
+    if let Err(error) = end.await {
+        tracing::warn!(%error, company.id = %company, action, "could not record an action's result in the audit log");
+    }
+}
+
+/// Runs work to its end, even if the request is dropped meanwhile.
+async fn run_to_end(
+    work: impl Future<Output = Result<ServiceResponse<BoxBody>, Error>> + 'static,
+) -> Result<ServiceResponse<BoxBody>, Error> {
     // A spawned task does not inherit the author of the changes.
-    let serve_recorded = act_as(current_author(), serve_recorded);
-    match actix_web::rt::spawn(serve_recorded.in_current_span()).await {
+    let work = act_as(current_author(), work);
+    match actix_web::rt::spawn(work.in_current_span()).await {
         Ok(outcome) => outcome,
         Err(error) => match error.try_into_panic() {
             Ok(panic) => resume_unwind(panic),

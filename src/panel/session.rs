@@ -9,7 +9,7 @@ use actix_web::http::header::USER_AGENT;
 use actix_web::web::Data;
 use hotline_actors::clock;
 use hotline_persistence::CompanyId;
-use hotline_persistence::tables::people::sessions::{self, Origin, SessionState};
+use hotline_persistence::tables::people::sessions::{self, Origin, SessionState, SignedInPerson};
 use hotline_persistence::tables::people::{self, Account, INSTALLATION, display_name, factors};
 use serde::Serialize;
 use tokio::time::{Instant, sleep_until};
@@ -116,26 +116,18 @@ pub async fn create(
     body: Body<Credentials>,
 ) -> ApiResult<WithCookie<Json<SignIn>>> {
     let Credentials { email, password, company } = body.0;
-    let address = site::address(&request, &app.trusted_proxies);
+    let address = site::address(&request, &app.trusted_proxies).map(Address::of);
     let is_https = site::is_https(&request, &app);
     let device_cookie = cookie::read_device(request.headers(), is_https);
     let respond_at = Instant::now() + FAILURE_RESPONSE_AFTER;
-    let accounts = candidate_accounts(&app, &panel, (&email, company), address.map(Address::of), device_cookie).await?;
+    let accounts = candidate_accounts(&app, &panel, (&email, company), address, device_cookie).await?;
     let hashes = accounts.iter().map(|account| account.password_hash.clone()).collect();
     let matching_hashes = passwords::find_matching(password.0, hashes).await?;
-    if matching_hashes.is_empty() {
-        // If the accounts are in several companies, their audit logs omit the address: a company must not learn where a
-        // person signs in to another one.
-        let address = people::are_of_one_company(&accounts).then(|| SignInAudit::client_address(&app, &request));
-        let failure_audit = SignInAudit::for_address(&app, address.flatten(), "signIn");
-        for account in &accounts {
-            failure_audit.record(account.person(), display_name(&account.name, &email), 401).await;
-        }
-    }
     let audit = SignInAudit::of(&app, &request, "signIn");
     let matching_accounts: Vec<_> = matching_hashes.into_iter().filter_map(|index| accounts.get(index)).collect();
     let account = match matching_accounts[..] {
         [] => {
+            record_wrong_password(&app, &request, &accounts, &email).await;
             sleep_until(respond_at).await;
             return Err(ApiError::sign_in_failed());
         }
@@ -144,36 +136,54 @@ pub async fn create(
             for account in &matching_accounts {
                 audit.record(account.person(), display_name(&account.name, &email), 200).await;
             }
-            let choices = matching_accounts.into_iter().map(|account| Membership {
-                company_id: (account.company_id != INSTALLATION).then_some(account.company_id),
-                company_name: account.company_name.clone(),
-                admin: account.company_id == INSTALLATION,
-            });
+            let choices = matching_accounts.into_iter().map(membership_of);
             return Ok(WithCookie::unchanged(Json::of(SignIn::choose(choices.collect()))));
         }
     };
-    let person = account.person();
-    let address = address.map(|address| address.to_string());
-    let user_agent = request.headers().get(USER_AGENT).and_then(|agent| agent.to_str().ok());
-    let origin = Origin { address: address.as_deref(), user_agent };
-    let begin_session = async || {
-        let mut transaction = app.db(person.company()).begin().await?;
-        let connection = transaction.connection()?;
-        // A change of the password since the comparison has ended all sessions, so no new one may start.
-        if !people::may_sign_in(&mut *connection, person, &email, account.password_hash.as_deref()).await? {
-            return Err(ApiError::sign_in_failed());
-        }
-        let has_factor = factors::count_unused_codes(&mut *connection, person).await?.is_some();
-        let state = if has_factor { SessionState::SecondFactor } else { SessionState::Open };
-        let session_text = sessions::begin(&mut *connection, person, state, origin).await?;
-        transaction.commit().await?;
-        Ok(session_text)
-    };
-    let begun = audit.run((person, display_name(&account.name, &email)), StatusCode::OK, begin_session).await;
+    let begin = async || begin_session(&app, &request, account, &email).await;
+    let begun = audit.run((account.person(), display_name(&account.name, &email)), StatusCode::OK, begin).await;
     if begun.is_err() {
         sleep_until(respond_at).await;
     }
     respond_with_session(&request, &app, &panel, &begun?).await
+}
+
+/// Records a wrong password in the audit logs of these accounts.
+async fn record_wrong_password(app: &App, request: &HttpRequest, accounts: &[Account], email: &str) {
+    // If the accounts are in several companies, their audit logs omit the address: a company must not learn where a
+    // person signs in to another one.
+    let address = people::are_of_one_company(accounts).then(|| SignInAudit::client_address(app, request));
+    let failure_audit = SignInAudit::for_address(app, address.flatten(), "signIn");
+    for account in accounts {
+        failure_audit.record(account.person(), display_name(&account.name, email), 401).await;
+    }
+}
+
+fn membership_of(account: &Account) -> Membership {
+    Membership {
+        company_id: (account.company_id != INSTALLATION).then_some(account.company_id),
+        company_name: account.company_name.clone(),
+        admin: account.company_id == INSTALLATION,
+    }
+}
+
+/// Begins a session of an account, and returns the value of its cookie without the signature.
+async fn begin_session(app: &App, request: &HttpRequest, account: &Account, email: &str) -> ApiResult<String> {
+    let person = account.person();
+    let address = site::address(request, &app.trusted_proxies).map(|address| address.to_string());
+    let user_agent = request.headers().get(USER_AGENT).and_then(|agent| agent.to_str().ok());
+    let origin = Origin { address: address.as_deref(), user_agent };
+    let mut transaction = app.db(person.company()).begin().await?;
+    let connection = transaction.connection()?;
+    // A change of the password since the comparison has ended all sessions, so no new one may start.
+    if !people::may_sign_in(&mut *connection, person, email, account.password_hash.as_deref()).await? {
+        return Err(ApiError::sign_in_failed());
+    }
+    let has_factor = factors::count_unused_codes(&mut *connection, person).await?.is_some();
+    let state = if has_factor { SessionState::SecondFactor } else { SessionState::Open };
+    let session_text = sessions::begin(&mut *connection, person, state, origin).await?;
+    transaction.commit().await?;
+    Ok(session_text)
 }
 
 /// The response that starts a session, or continues one under a new key. `session_text` is the value of its cookie
@@ -249,32 +259,36 @@ pub async fn enter_factor(
     }
     let respond_at = Instant::now() + FAILURE_RESPONSE_AFTER;
     let audit = SignInAudit::of(&app, &request, "giveSecondFactor");
-    let open_session = async || {
-        let mut transaction = app.db(person.company()).begin().await?;
-        let connection = transaction.connection()?;
-        let keys = &app.engine.store().keys;
-        let is_right = match (body.0.code, body.0.recovery_code) {
-            (Some(code), _) => factors::use_app_code(&mut *connection, keys, person, &code.0, clock::now()).await?,
-            (None, Some(code)) => factors::use_recovery_code(&mut *connection, person, &code.0).await?,
-            (None, None) => false,
-        };
-        if !is_right {
-            sessions::note_wrong_code(&mut *connection, &signed_in).await?;
-            transaction.commit().await?;
-            return Err(ApiError::sign_in_failed());
-        }
-        let session_text = sessions::open(&mut *connection, &signed_in).await?;
-        transaction.commit().await?;
-        Ok(session_text)
-    };
-    let opened =
-        audit.run((person, display_name(&signed_in.name, &signed_in.email)), StatusCode::OK, open_session).await;
+    let open = async || open_session(&app, &signed_in, body.0).await;
+    let opened = audit.run((person, display_name(&signed_in.name, &signed_in.email)), StatusCode::OK, open).await;
     if opened.is_err() {
         sleep_until(respond_at).await;
     }
     let session_text = opened?;
     panel.limits.reset_codes(person);
     respond_with_session(&request, &app, &panel, &session_text).await
+}
+
+/// Opens a session whose second factor is right, and returns the new value of its cookie without the signature. A wrong
+/// code is counted.
+async fn open_session(app: &App, signed_in: &SignedInPerson, entered: EnteredFactor) -> ApiResult<String> {
+    let person = signed_in.person();
+    let mut transaction = app.db(person.company()).begin().await?;
+    let connection = transaction.connection()?;
+    let keys = &app.engine.store().keys;
+    let is_right = match (entered.code, entered.recovery_code) {
+        (Some(code), _) => factors::use_app_code(&mut *connection, keys, person, &code.0, clock::now()).await?,
+        (None, Some(code)) => factors::use_recovery_code(&mut *connection, person, &code.0).await?,
+        (None, None) => false,
+    };
+    if !is_right {
+        sessions::note_wrong_code(&mut *connection, signed_in).await?;
+        transaction.commit().await?;
+        return Err(ApiError::sign_in_failed());
+    }
+    let session_text = sessions::open(&mut *connection, signed_in).await?;
+    transaction.commit().await?;
+    Ok(session_text)
 }
 
 /// Sign-in options.

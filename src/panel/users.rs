@@ -54,12 +54,7 @@ async fn create_link(
     let company = administrator.company;
     check_not_own_user(administrator, id)?;
     let person = PersonId::User(company, id);
-    let organization = app.engine.directory().company(company);
-    let is_inactive =
-        organization.is_some_and(|organization| organization.users.get(&id).is_some_and(|user| !user.active));
-    if is_inactive {
-        return Err(Refusal::Conflict(Conflict::of("the user is inactive", "inactive", "userId", id)).into());
-    }
+    check_not_inactive(app, company, id)?;
     let base = match app.media.public_url() {
         Some(base) => base.to_owned(),
         None => origin::site(request, &app.trusted_proxies).unwrap_or_default(),
@@ -93,6 +88,17 @@ async fn create_link(
 fn check_not_own_user(administrator: &Administrator, id: UserId) -> ApiResult<()> {
     let person = administrator.signed_in.person();
     if person == PersonId::User(administrator.company, id) { Err(ApiError::own_account()) } else { Ok(()) }
+}
+
+/// Refuses a user who is inactive.
+fn check_not_inactive(app: &App, company: CompanyId, id: UserId) -> ApiResult<()> {
+    let organization = app.engine.directory().company(company);
+    let is_inactive =
+        organization.is_some_and(|organization| organization.users.get(&id).is_some_and(|user| !user.active));
+    if is_inactive {
+        return Err(Refusal::Conflict(Conflict::of("the user is inactive", "inactive", "userId", id)).into());
+    }
+    Ok(())
 }
 
 /// E-mails a link to its owner; returns the address, or `None` when the link must be passed on by hand.

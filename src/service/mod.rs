@@ -166,13 +166,7 @@ impl Service {
         let eviction = CompanyEviction::new(handles.clone(), deliveries.as_ref().map(Deliveries::control));
         let socket = sockets.http.try_clone().map_err(BoundSockets::listen_error(LISTEN, settings.listen))?;
         let Listeners { address, peers, server } = listen(settings, sockets.http, sockets.peers, &handles)?;
-        let metrics_listener = match sockets.metrics {
-            Some((address, socket)) => {
-                let result = Listener::start(socket, handles.app.engine.clone(), handles.app.metrics.clone());
-                Some(result.map_err(BoundSockets::listen_error(METRICS_LISTEN, address))?)
-            }
-            None => None,
-        };
+        let metrics_listener = start_metrics_listener(sockets.metrics, &handles)?;
         let member = start_member(&handles, keys.clone(), eviction);
         // The server accepts once it is polled; until then connections wait in the backlog.
         early.end().await;
@@ -242,6 +236,16 @@ async fn start_engine(
     Ok(StartedEngine { handles, keys, directory_task })
 }
 
+/// Serves metrics on their socket, if there is one.
+fn start_metrics_listener(
+    socket: Option<(SocketAddr, TcpListener)>,
+    handles: &Handles,
+) -> Result<Option<Listener>, ServiceError> {
+    let Some((address, socket)) = socket else { return Ok(None) };
+    let result = Listener::start(socket, handles.app.engine.clone(), handles.app.metrics.clone());
+    result.map(Some).map_err(BoundSockets::listen_error(METRICS_LISTEN, address))
+}
+
 /// Joins the cluster, if this process is in one.
 fn start_member(handles: &Handles, keys: Keys, eviction: CompanyEviction) -> Option<Member> {
     let (opened_handles, quiesce_eviction) = (handles.clone(), eviction.clone());
@@ -280,13 +284,7 @@ fn build_handles(
     let downloads = Downloads::new(engine.clone(), graph, outbound, media.clone());
     let metrics = Data::new(Metrics::new(routes::paths()));
     let web_state = WebState {
-        admission: Data::new(Admission {
-            directory: engine.directory().clone(),
-            ownership: engine.store().ownership().clone(),
-            on_premise: settings.on_premise,
-            trusted_proxies: settings.trusted_proxies.clone(),
-            wrong_tokens: WrongTokens::new(settings.wrong_tokens_per_minute),
-        }),
+        admission: Data::new(build_admission(settings, &engine)),
         https: Data::new(Https {
             is_exclusive: media.public_url().is_some_and(|address| address.starts_with("https://")),
             trusted_proxies: settings.trusted_proxies.clone(),
@@ -297,13 +295,7 @@ fn build_handles(
         body_scheduler: Data::new(BodyScheduler::default()),
         response_memory: Data::default(),
         media: Data::new(media.clone()),
-        idempotency: Data::new(IdempotencyState {
-            keys,
-            engine: engine.clone(),
-            media: media.clone(),
-            metrics: metrics.clone(),
-            body_bytes_max: routes::body_bytes_max,
-        }),
+        idempotency: Data::new(build_idempotency_state(keys, &engine, &media, &metrics)),
         metrics: metrics.clone(),
     };
     let webhooks = Webhooks::new(&settings.webhooks)?;
@@ -319,6 +311,28 @@ fn build_handles(
         documents: Data::new(Documents::of(routes::document, routes::panel_document)),
         web_state,
     })
+}
+
+/// What is needed to admit callers.
+fn build_admission(settings: &Settings, engine: &Engine) -> Admission {
+    Admission {
+        directory: engine.directory().clone(),
+        ownership: engine.store().ownership().clone(),
+        on_premise: settings.on_premise,
+        trusted_proxies: settings.trusted_proxies.clone(),
+        wrong_tokens: WrongTokens::new(settings.wrong_tokens_per_minute),
+    }
+}
+
+/// What is needed to execute requests with an idempotency key once.
+fn build_idempotency_state(keys: Keys, engine: &Engine, media: &Media, metrics: &Data<Metrics>) -> IdempotencyState {
+    IdempotencyState {
+        keys,
+        engine: engine.clone(),
+        media: media.clone(),
+        metrics: metrics.clone(),
+        body_bytes_max: routes::body_bytes_max,
+    }
 }
 
 /// Opens the public listener and the one for the other processes of a cluster.

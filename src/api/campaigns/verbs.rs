@@ -8,7 +8,9 @@ use actix_web::web::Data;
 use actix_web::{FromRequest, HttpRequest};
 use hotline_persistence::table::{self, Columns};
 use hotline_persistence::tables::campaigns::{self, Campaign, CampaignStatus};
-use hotline_persistence::{CampaignId, Database};
+use hotline_persistence::{CampaignId, CompanyId, Database};
+use serde_json::Value;
+use sqlx::PgConnection;
 
 use super::write::rebuild_template;
 use super::{check_unfinished_limit, status_conflict};
@@ -52,6 +54,16 @@ impl Verb {
             Self::Cancel => !status.is_over(),
         }
     }
+
+    /// Changes the status of a locked campaign.
+    async fn apply(self, db: &mut PgConnection, company: CompanyId, id: CampaignId) -> ApiResult<Campaign> {
+        Ok(match self {
+            Self::Start => campaigns::start(db, company, id).await?,
+            Self::Pause => campaigns::pause(db, company, id, None).await?,
+            Self::Resume => campaigns::resume(db, company, id).await?,
+            Self::Cancel => campaigns::cancel(db, company, id).await?,
+        })
+    }
 }
 
 /// Applies a verb to a campaign during a hold, in which its actor sends nothing. For a start or resume, the template is
@@ -64,15 +76,7 @@ async fn change_status(
     idempotency: &Idempotency,
 ) -> ApiResult<Json<Campaign>> {
     let company = caller.company;
-    let unlocked_campaign: Option<Campaign> = match verb {
-        Verb::Start | Verb::Resume => table::find(app.db(company), company, id).await?,
-        Verb::Pause | Verb::Cancel => None,
-    };
-    let unlocked_campaign = unlocked_campaign.filter(|campaign| verb.is_allowed(campaign.status));
-    let built_template = match &unlocked_campaign {
-        Some(campaign) => rebuild_template(caller, app, campaign).await?,
-        None => None,
-    };
+    let rebuilt_template = RebuiltTemplate::for_verb(verb, caller, app, id).await?;
     let hold = app.engine.campaigns.hold(company, id).await?;
     let mut db = app.db(company);
     if matches!(verb, Verb::Start | Verb::Cancel) {
@@ -87,25 +91,38 @@ async fn change_status(
         if verb == Verb::Resume {
             check_unfinished_limit(db, company).await?;
         }
-        if let Some(built_template) = built_template {
-            let built_from = unlocked_campaign.as_ref().map(|unlocked| (unlocked.channel_id, &unlocked.template));
-            if built_from != Some((campaign.channel_id, &campaign.template)) {
+        if let Some(RebuiltTemplate { built_from, template }) = rebuilt_template {
+            if (built_from.channel_id, &built_from.template) != (campaign.channel_id, &campaign.template) {
                 // Another request has changed the values that the template was built from.
                 return Err(ApiError::unavailable());
             }
-            campaigns::update(db, company, id, None, &Columns::from([("builtTemplate", built_template)])).await?;
+            campaigns::update(db, company, id, None, &Columns::from([("builtTemplate", template)])).await?;
         }
-        Ok(Json::of(match verb {
-            Verb::Start => campaigns::start(db, company, id).await?,
-            Verb::Pause => campaigns::pause(db, company, id, None).await?,
-            Verb::Resume => campaigns::resume(db, company, id).await?,
-            Verb::Cancel => campaigns::cancel(db, company, id).await?,
-        }))
+        Ok(Json::of(verb.apply(db, company, id).await?))
     });
     let response = change.await;
     // Released before the response: the campaign's actor then reads the new status.
     drop(hold);
     response
+}
+
+/// The template of a campaign, rebuilt while the campaign was not locked.
+struct RebuiltTemplate {
+    built_from: Campaign,
+    template: Value,
+}
+
+impl RebuiltTemplate {
+    /// Rebuilds the template for a verb that begins to send; `None` if there is nothing to rebuild.
+    async fn for_verb(verb: Verb, caller: &Caller, app: &App, id: CampaignId) -> ApiResult<Option<Self>> {
+        let found: Option<Campaign> = match verb {
+            Verb::Start | Verb::Resume => table::find(app.db(caller.company), caller.company, id).await?,
+            Verb::Pause | Verb::Cancel => None,
+        };
+        let Some(campaign) = found.filter(|campaign| verb.is_allowed(campaign.status)) else { return Ok(None) };
+        let template = rebuild_template(caller, app, &campaign).await?;
+        Ok(template.map(|template| Self { built_from: campaign, template }))
+    }
 }
 
 /// `POST /campaigns/{campaignId}/start`.

@@ -99,6 +99,19 @@ impl CampaignInput {
         Err(Refusal::invalid(field, "must not be null: the campaign would have nothing to send").into())
     }
 
+    /// Takes over the campaign's template if the channel changes and the content does not. Another channel has its own
+    /// template, even under the same name, so the template is built again.
+    fn keep_template(&mut self, current: &Campaign) -> ApiResult<()> {
+        let keeps_content = self.message.is_none() && self.template.is_none();
+        if let Some(stored) = &current.template
+            && self.channel.is_some()
+            && keeps_content
+        {
+            self.template = Some(body::parse::<StoredTemplate>(stored.to_string().as_bytes())?.0);
+        }
+        Ok(())
+    }
+
     /// Sets the columns of the content: a text clears the template, and a template clears the text. The template is
     /// built for the channel now, so that errors are reported to the caller.
     async fn set_content(&mut self, app: &App, channel: &ChannelRow) -> ApiResult<()> {
@@ -235,14 +248,7 @@ pub async fn update(
     let current = current.ok_or_else(ApiError::not_found)?;
     check_scheduled(&current)?;
     input.check_has_content(&current)?;
-    let keeps_content = input.message.is_none() && input.template.is_none();
-    // Another channel has its own template, even under the same name, so the template is built again.
-    if let Some(stored) = &current.template
-        && channel.is_some()
-        && keeps_content
-    {
-        input.template = Some(body::parse::<StoredTemplate>(stored.to_string().as_bytes())?.0);
-    }
+    input.keep_template(&current)?;
     let has_new_template = input.template.is_some();
     if input.message.is_some() || has_new_template {
         let channel = match channel {

@@ -145,7 +145,7 @@ pub async fn create(
                 None => lock_first_stage(db, company, board).await?,
             };
             let position = cards::place(db, company, stage, None, None).await?;
-            let LockedReferences { lines, values } = lock_references(db, company, &input, NewCard::IS_NEW).await?;
+            let references = lock_references(db, company, &input, NewCard::IS_NEW).await?;
             let mut columns = input.columns;
             columns.set("boardId", board);
             columns.set("listId", stage.id);
@@ -160,10 +160,7 @@ pub async fn create(
             }
             let id = table::insert::<CardRef>(&mut *db, company, &columns).await?.id;
             cards::CONTACTS.set(&mut *db, company, id, input.contacts.as_deref().unwrap_or_default()).await?;
-            if let Some(lines) = lines {
-                cards::set_lines(db, company, id, &lines).await?;
-            }
-            cards::set_custom_values(db, company, id, &values).await?;
+            references.store(db, company, id).await?;
             Ok(Created::of(card_events::publish_created(db, company, id).await?))
         })
         .await
@@ -209,11 +206,7 @@ pub async fn update(
     idempotency
         .transaction(database_for(&app, company, &input).await?, async |db| {
             // Every transaction takes locks in this order: the stage, the referenced records, the card.
-            let CardRef { board_id, .. } =
-                table::find::<CardRef>(&mut *db, company, id).await?.ok_or_else(ApiError::not_found)?;
-            if board.is_some_and(|board| board != board_id) {
-                return Err(Refusal::invalid("boardId", FIXED).into());
-            }
+            let board_id = find_board(db, company, id, board).await?;
             let target = match list {
                 Some(list) => {
                     let stage = lock_stage(db, company, board_id, list).await?;
@@ -221,7 +214,7 @@ pub async fn update(
                 }
                 None => None,
             };
-            let LockedReferences { lines, values } = lock_references(db, company, &input, ChangedCard::IS_NEW).await?;
+            let references = lock_references(db, company, &input, ChangedCard::IS_NEW).await?;
             let locked_card = cards::lock(db, company, id).await?.ok_or_else(ApiError::not_found)?;
             if_match.0.lock_and_check::<CardRef>(db, company, id).await?;
             let tracked = card_events::track_changes(db, company, id).await?;
@@ -233,13 +226,24 @@ pub async fn update(
             if let Some(contacts) = &input.contacts {
                 cards::CONTACTS.set(&mut *db, company, id, contacts).await?;
             }
-            if let Some(lines) = lines {
-                cards::set_lines(db, company, id, &lines).await?;
-            }
-            cards::set_custom_values(db, company, id, &values).await?;
+            references.store(db, company, id).await?;
             Ok(Json::of(tracked.publish(db).await?))
         })
         .await
+}
+
+/// Finds the board of a card, which must be the one that the body names, if any.
+async fn find_board(
+    db: &mut PgConnection,
+    company: CompanyId,
+    id: CardId,
+    named_board: Option<BoardId>,
+) -> ApiResult<BoardId> {
+    let CardRef { board_id, .. } = table::find::<CardRef>(db, company, id).await?.ok_or_else(ApiError::not_found)?;
+    if named_board.is_some_and(|board| board != board_id) {
+        return Err(Refusal::invalid("boardId", FIXED).into());
+    }
+    Ok(board_id)
 }
 
 /// The database for writing a card. If the body names a ticket, first waits until the tables contain it.
@@ -251,6 +255,17 @@ async fn database_for<'a>(app: &'a App, company: CompanyId, input: &CardInput) -
 struct LockedReferences {
     lines: Option<Vec<Line>>,
     values: Vec<(CustomFieldId, Option<String>)>,
+}
+
+impl LockedReferences {
+    /// Replaces the card's products, if the body has that field, and sets the values of its custom fields.
+    async fn store(self, db: &mut PgConnection, company: CompanyId, card: CardId) -> ApiResult<()> {
+        if let Some(lines) = self.lines {
+            cards::set_lines(db, company, card, &lines).await?;
+        }
+        cards::set_custom_values(db, company, card, &self.values).await?;
+        Ok(())
+    }
 }
 
 /// Locks every record that the body refers to, and validates the custom fields.

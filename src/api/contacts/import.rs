@@ -176,6 +176,13 @@ struct PlannedContact {
     values: BTreeMap<CustomFieldId, Option<String>>,
 }
 
+impl PlannedContact {
+    /// Whether the contact has a number that the import removes or replaces.
+    fn loses_number(&self) -> bool {
+        self.number.is_some() && self.columns.has("number") && self.columns.text("number") != self.number.as_deref()
+    }
+}
+
 /// Locks the contacts, tags and custom fields that the rows refer to, and decides what to store.
 async fn plan_import(db: &mut PgConnection, company: CompanyId, import: &Arc<Import>) -> ApiResult<ImportPlan> {
     let rows = || import.rows.iter().flatten().map(|row| &row.input);
@@ -384,15 +391,10 @@ async fn store_contacts(
         }
         values.extend(contact.values.iter().map(|(field, value)| (id, *field, value.clone())));
     }
-    // The numbers of contacts that lose theirs are cleared first, so that other contacts can take them.
-    let releases_number = |contact: &&PlannedContact| {
-        contact.number.is_some()
-            && contact.columns.has("number")
-            && contact.columns.text("number") != contact.number.as_deref()
-    };
     let tracker = contacts::track_changes(&mut *db, company, &existing).await?;
+    // The numbers of contacts that lose theirs are cleared first, so that other contacts can take them.
     let releasing_number: Vec<ContactId> =
-        contacts.iter().filter(releases_number).filter_map(|contact| contact.id).collect();
+        contacts.iter().filter(|contact| contact.loses_number()).filter_map(|contact| contact.id).collect();
     contact_import::clear_numbers(db, company, &releasing_number).await?;
     contact_import::update_all(db, company, &updated).await?;
     contact_import::insert_all(db, company, &inserted).await?;

@@ -232,10 +232,7 @@ pub async fn stream(
     let permit = shared_streams.admit(company)?;
     let StreamQuery { after, types } = query.0;
     let types = visible_types(&caller, types)?;
-    let last_event_id = request.headers().get(LAST_EVENT_ID).map(|text| text.to_str().unwrap_or_default());
-    let last_event_id = last_event_id.map(LastId::from_text).transpose();
-    let last_event_id = last_event_id.map_err(|reason| ApiError::bad_request(format!("Last-Event-ID {reason}")))?;
-    let after = match last_event_id.map(|last| last.0).or(after) {
+    let after = match last_event_id(&request)?.or(after) {
         Some(after) => after,
         None => events::last_id(app.engine.reads().acknowledged_tables(company).await?, company).await?,
     };
@@ -244,10 +241,7 @@ pub async fn stream(
     request.extensions_mut().remove::<Presence>();
     let shared = shared_streams.share_of(company, context.site());
     app.metrics.events.add_opened();
-    let comment_at = Instant::now() + COMMENT_INTERVAL;
-    let after = After::event(after);
-    let (has_started, is_within_log) = (false, false);
-    let (changes, seen_version) = (app.engine.directory().changes(), 0);
+    let changes = app.engine.directory().changes();
     let state = StreamState {
         app,
         shared_streams,
@@ -256,25 +250,37 @@ pub async fn stream(
         shared,
         news,
         changes,
-        seen_version,
-        after,
+        seen_version: 0,
+        after: After::event(after),
         types,
-        comment_at,
-        has_started,
-        is_within_log,
+        comment_at: Instant::now() + COMMENT_INTERVAL,
+        has_started: false,
+        is_within_log: false,
         _permit: permit,
     };
+    Ok(streaming_response(state).into())
+}
+
+/// The id in the header of a reconnecting browser.
+fn last_event_id(request: &HttpRequest) -> ApiResult<Option<LoggedEventId>> {
+    let text = request.headers().get(LAST_EVENT_ID).map(|text| text.to_str().unwrap_or_default());
+    let last_id = text.map(LastId::from_text).transpose();
+    let last_id = last_id.map_err(|reason| ApiError::bad_request(format!("Last-Event-ID {reason}")))?;
+    Ok(last_id.map(|last| last.0))
+}
+
+/// The response that sends a stream's events.
+fn streaming_response(state: StreamState) -> HttpResponse {
     let body = stream::unfold(state, |mut state| async move {
         let batch = state.next().await?;
         Some((Ok::<_, actix_web::Error>(batch), state))
     });
-    let response = HttpResponse::Ok()
+    HttpResponse::Ok()
         .content_type("text/event-stream")
         .insert_header((CACHE_CONTROL, "no-cache"))
         // Proxies must not buffer the stream.
         .insert_header(("x-accel-buffering", "no"))
-        .streaming(body);
-    Ok(response.into())
+        .streaming(body)
 }
 
 /// Waits for a change to the directory that may concern the caller.
@@ -311,17 +317,8 @@ impl StreamState {
             return Some(format!("retry: {RETRY_MS}\n\n").into());
         }
         let mut stopping = self.app.stopping();
-        loop {
-            let (directory, db) = (self.app.engine.directory(), self.app.db(self.caller.company));
-            if self.app.is_stopping() {
-                return None;
-            }
-            // Later changes to the directory wake the stream. `may_be_affected` is called to update `seen_version`; its
-            // result is not needed, because the caller is checked in any case.
-            self.changes.mark_unchanged();
-            self.caller.may_be_affected(&mut self.seen_version, directory);
-            let Ok(valid_for) = self.caller.revalidate("GET", "events", directory, db).await else { return None };
-            let expires_at = valid_for.map(|valid_for| Instant::now() + valid_for);
+        while !self.app.is_stopping() {
+            let Ok(expires_at) = self.revalidate_caller().await else { return None };
             let previous = self.after.id;
             match self.read().await {
                 Ok((batch, count)) if count > 0 => {
@@ -343,20 +340,34 @@ impl StreamState {
                     // A comment is due. The `select` below sends it, even during an outage.
                 }
             }
-            let changed =
-                wait_for_change(&mut self.changes, &self.caller, &mut self.seen_version, self.app.engine.directory());
+            let directory = self.app.engine.directory();
             tokio::select! {
                 () = self.news.changed() => {}
-                () = changed => {}
+                () = wait_for_change(&mut self.changes, &self.caller, &mut self.seen_version, directory) => {}
                 () = wait_for_expiry(expires_at) => {}
-                () = sleep_until(self.comment_at) => {
-                    self.comment_at = Instant::now() + COMMENT_INTERVAL;
-                    // Includes the last position read, so that a reconnecting client skips events of other types.
-                    return Some(format!(":\nid: {}\n\n", self.after.id).into());
-                }
+                () = sleep_until(self.comment_at) => return Some(self.comment()),
                 _ = stopping.wait_for(|is_stopping| *is_stopping) => return None,
             }
         }
+        None
+    }
+
+    /// Checks that the caller may still read events, and returns when the check expires.
+    async fn revalidate_caller(&mut self) -> ApiResult<Option<Instant>> {
+        let (directory, db) = (self.app.engine.directory(), self.app.db(self.caller.company));
+        // Later changes to the directory wake the stream. `may_be_affected` is called to update `seen_version`; its
+        // result is not needed, because the caller is checked in any case.
+        self.changes.mark_unchanged();
+        self.caller.may_be_affected(&mut self.seen_version, directory);
+        let valid_for = self.caller.revalidate("GET", "events", directory, db).await?;
+        Ok(valid_for.map(|valid_for| Instant::now() + valid_for))
+    }
+
+    /// The comment that is due; the next one is due after [`COMMENT_INTERVAL`]. It includes the last position read, so
+    /// that a reconnecting client skips events of other types.
+    fn comment(&mut self) -> Bytes {
+        self.comment_at = Instant::now() + COMMENT_INTERVAL;
+        format!(":\nid: {}\n\n", self.after.id).into()
     }
 
     /// Reads the next batch: its bytes, and the number of its events.

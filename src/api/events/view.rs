@@ -237,8 +237,7 @@ fn event_view(event: StoredEvent, messages: &ExistingMessages, context: &ViewCon
                 message_data(row, event.kind, snapshot, context)
             }
             None => {
-                let MessageSnapshot { id, ticket_id, .. } = snapshot;
-                EventData::GoneMessage(GoneMessage { id, ticket_id, deleted: true })
+                EventData::GoneMessage(GoneMessage { id: snapshot.id, ticket_id: snapshot.ticket_id, deleted: true })
             }
         },
         Record::Session(snapshot) => match snapshot.contact.and_then(|contact| serde_json::from_value(contact).ok()) {

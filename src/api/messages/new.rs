@@ -33,6 +33,16 @@ pub(super) enum RecipientInput {
     Number(Number),
 }
 
+impl RecipientInput {
+    /// Reads the fields of every variant: an invalid one is refused even if another takes precedence.
+    fn read(fields: &mut Fields<'_>) -> Option<Self> {
+        let ticket = fields.optional("ticketId").map(Self::Ticket);
+        let contact = fields.optional("contactId").map(Self::Contact);
+        let number = fields.optional("number").map(Self::Number);
+        ticket.or(contact).or(number)
+    }
+}
+
 /// The content of the message.
 #[derive(Clone, Debug)]
 pub(super) enum ContentInput {
@@ -57,6 +67,18 @@ enum Kind {
 
 const KINDS: [(&str, Kind); 4] =
     [("text", Kind::Text), ("media", Kind::Media), ("template", Kind::Template), ("interactive", Kind::Interactive)];
+
+impl Kind {
+    /// The field with the content; `None` for files, which are not a field.
+    fn required_field(self) -> Option<&'static str> {
+        match self {
+            Self::Text => Some("body"),
+            Self::Template => Some("template"),
+            Self::Interactive => Some("interactive"),
+            Self::Media => None,
+        }
+    }
+}
 
 impl FromField for Kind {
     fn from_json(value: &Value) -> Result<Self, String> {
@@ -110,9 +132,7 @@ impl Input for NewMessage {
             fields.refuse("voice", "is accepted only for the type media");
         }
         let channel_id = fields.optional("channelId");
-        let ticket: Option<TicketId> = fields.optional("ticketId");
-        let contact: Option<ContactId> = fields.optional("contactId");
-        let number: Option<Number> = fields.optional("number");
+        let recipient = RecipientInput::read(fields);
         if channel_id.is_none() && !fields.has("channelId") && !fields.has("ticketId") {
             fields.refuse("channelId", "is required without ticketId");
         }
@@ -120,13 +140,7 @@ impl Input for NewMessage {
         let body: Option<MessageBody> = fields.optional("body");
         let template = fields.object("template", TemplateRequest::read);
         let interactive = fields.optional::<Interactive>("interactive");
-        let required_field = match kind {
-            Some(Kind::Text) => Some("body"),
-            Some(Kind::Template) => Some("template"),
-            Some(Kind::Interactive) => Some("interactive"),
-            Some(Kind::Media) | None => None,
-        };
-        if let Some(field) = required_field.filter(|field| !fields.has_text(field)) {
+        if let Some(field) = kind.and_then(Kind::required_field).filter(|field| !fields.has_text(field)) {
             fields.refuse(field, "is required");
         }
         let reopen_ticket = fields.optional("reopenTicket").unwrap_or(false);
@@ -135,10 +149,6 @@ impl Input for NewMessage {
         let wrapup_type_id: Option<WrapupTypeId> = fields.optional("wrapupTypeId");
         let wrapup_note: Option<Text> = fields.optional("wrapupNote");
         let user_id = fields.optional("userId");
-        let recipient = ticket
-            .map(RecipientInput::Ticket)
-            .or(contact.map(RecipientInput::Contact))
-            .or(number.map(RecipientInput::Number));
         // Values for a closing that does not happen are ignored, like any field that does not apply.
         let after = AfterSend {
             queue_id,

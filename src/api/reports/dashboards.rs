@@ -3,7 +3,8 @@
 use std::collections::BTreeMap;
 
 use actix_web::web::Data;
-use hotline_actors::clock;
+use hotline_actors::{Organization, clock};
+use hotline_persistence::tables::reports::desk::OpenTicketCounts;
 use hotline_persistence::tables::reports::{self, MessageFigures, TicketFigures, sales as funnel};
 use hotline_persistence::{Amount, BoardId, QueueId, UserId};
 use serde::Serialize;
@@ -91,23 +92,6 @@ pub async fn service(caller: Caller, app: Data<App>) -> ApiResult<Json<ServiceDa
     let tickets: TicketFigures = reports::total(db, company, today).await?;
     let messages: MessageFigures = reports::total(db, company, today).await?;
 
-    let mut queues: BTreeMap<QueueId, QueueDesk> = BTreeMap::new();
-    for (id, queue) in &organization.queues {
-        queues.insert(*id, QueueDesk { id: *id, name: queue.row.name.clone(), open: 0, unassigned: 0 });
-    }
-    let mut users: BTreeMap<UserId, UserDesk> = BTreeMap::new();
-    for (id, user) in &organization.users {
-        users.insert(*id, UserDesk { id: *id, name: user.name.clone(), open: 0 });
-    }
-    for group in &open_counts {
-        if let Some(queue) = group.queue_id.and_then(|id| queues.get_mut(&id)) {
-            queue.open += group.open;
-            queue.unassigned += if group.user_id.is_none() { group.open } else { 0 };
-        }
-        if let Some(user) = group.user_id.and_then(|id| users.get_mut(&id)) {
-            user.open += group.open;
-        }
-    }
     let open_tickets = open_counts.iter().map(|group| group.open).sum();
     let waiting_agent: i64 = open_counts.iter().map(|group| group.waiting).sum();
     let oldest_wait_since = open_counts.iter().filter_map(|group| group.waiting_since).min();
@@ -117,8 +101,8 @@ pub async fn service(caller: Caller, app: Data<App>) -> ApiResult<Json<ServiceDa
         waiting_contact: open_tickets - waiting_agent,
         waiting_agent,
         oldest_waiting_seconds: oldest_wait_since.map(|since| (now - since).num_seconds().max(0)),
-        queues: queues.into_values().collect(),
-        users: users.into_values().collect(),
+        queues: queue_desks(organization, &open_counts),
+        users: user_desks(organization, &open_counts),
         today: ServiceDay {
             opened: tickets.opened,
             closed: tickets.closed,
@@ -127,6 +111,33 @@ pub async fn service(caller: Caller, app: Data<App>) -> ApiResult<Json<ServiceDa
             avg_first_response_seconds: average_seconds(tickets.answer_ms, tickets.answered),
         },
     }))
+}
+
+fn queue_desks(organization: &Organization, open_counts: &[OpenTicketCounts]) -> Vec<QueueDesk> {
+    let mut queues: BTreeMap<QueueId, QueueDesk> = BTreeMap::new();
+    for (id, queue) in &organization.queues {
+        queues.insert(*id, QueueDesk { id: *id, name: queue.row.name.clone(), open: 0, unassigned: 0 });
+    }
+    for group in open_counts {
+        if let Some(queue) = group.queue_id.and_then(|id| queues.get_mut(&id)) {
+            queue.open += group.open;
+            queue.unassigned += if group.user_id.is_none() { group.open } else { 0 };
+        }
+    }
+    queues.into_values().collect()
+}
+
+fn user_desks(organization: &Organization, open_counts: &[OpenTicketCounts]) -> Vec<UserDesk> {
+    let mut users: BTreeMap<UserId, UserDesk> = BTreeMap::new();
+    for (id, user) in &organization.users {
+        users.insert(*id, UserDesk { id: *id, name: user.name.clone(), open: 0 });
+    }
+    for group in open_counts {
+        if let Some(user) = group.user_id.and_then(|id| users.get_mut(&id)) {
+            user.open += group.open;
+        }
+    }
+    users.into_values().collect()
 }
 
 /// The current sales funnel.

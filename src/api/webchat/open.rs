@@ -4,6 +4,7 @@ use std::borrow::Cow;
 
 use actix_web::http::StatusCode;
 use actix_web::web::Data;
+use chrono::{DateTime, Utc};
 use hotline_actors::engine::{Identified, VisitorLock};
 use hotline_actors::tickets::AttachedChanges;
 use hotline_actors::webchat::NewSession;
@@ -212,26 +213,7 @@ impl SessionOpener<'_> {
             None
         };
         let token = key::new_key(TOKEN_PREFIX);
-        let now = clock::now();
-        let row = SessionRow {
-            company_id: self.company,
-            id: SessionId::random(),
-            channel_id: self.channel,
-            contact_id: contact.id,
-            ticket_id: None,
-            status: SessionStatus::Active,
-            token_hash: key::hash(&token).to_vec(),
-            page: self.arrival.page.clone(),
-            utm: self.arrival.utm.clone(),
-            created_at: now,
-            last_seen_at: now,
-            ended_at: None,
-            verified: !matches!(self.identity, VisitorIdentity::Unknown { .. }),
-            claimed: self.claim(),
-            shown_from,
-            token_hashes: Vec::new(),
-            by: Some(current_author()),
-        };
+        let row = self.new_row(contact.id, &token, shown_from);
         let hash = key::hash(&token);
         let conversation = (self.company, self.channel, contact.id);
         let to_response = move |row: &SessionRow| to_response(row, &contact, &token);
@@ -247,6 +229,29 @@ impl SessionOpener<'_> {
         let response = self.idempotency.command(to_response, begin).await;
         drop(lock);
         response
+    }
+
+    fn new_row(&self, contact: ContactId, token: &str, shown_from: Option<DateTime<Utc>>) -> SessionRow {
+        let now = clock::now();
+        SessionRow {
+            company_id: self.company,
+            id: SessionId::random(),
+            channel_id: self.channel,
+            contact_id: contact,
+            ticket_id: None,
+            status: SessionStatus::Active,
+            token_hash: key::hash(token).to_vec(),
+            page: self.arrival.page.clone(),
+            utm: self.arrival.utm.clone(),
+            created_at: now,
+            last_seen_at: now,
+            ended_at: None,
+            verified: !matches!(self.identity, VisitorIdentity::Unknown { .. }),
+            claimed: self.claim(),
+            shown_from,
+            token_hashes: Vec::new(),
+            by: Some(current_author()),
+        }
     }
 
     /// The claim of an unknown visitor; `None` for any other visitor.
@@ -286,25 +291,29 @@ impl SessionOpener<'_> {
                 let contact = self.read_contact(signed_in.id).await?;
                 Ok(SessionContact { contact, is_returning: !signed_in.is_new, lock: None })
             }
-            VisitorIdentity::Unknown { earlier } => {
-                let previous = earlier.as_ref().filter(|session| session.is_anonymous());
-                if let Some(previous) = previous {
-                    // The contact must not become verified while a session of an unknown visitor begins with it.
-                    let lock = app.engine.sessions.lock_visitor(company, previous.contact_id).await;
-                    if contacts::is_verified(app.db(company), company, previous.contact_id).await? == Some(false) {
-                        let contact = self.read_contact(previous.contact_id).await?;
-                        let visitor =
-                            Visitor { name: visitor.name.clone(), ..self.arrival.with_source(&Visitor::default()) };
-                        app.engine.contacts.fill(company, &contact, &visitor).await?;
-                        let contact = self.read_contact(previous.contact_id).await?;
-                        return Ok(SessionContact { contact, is_returning: true, lock: Some(lock) });
-                    }
-                }
-                let create = async |db: &mut PgConnection| Ok(contacts::insert_unverified(db, company, visitor).await?);
-                let id = self.idempotency.step(app.db(company), "contact", create).await?;
-                Ok(SessionContact { contact: self.read_contact(id).await?, is_returning: false, lock: None })
+            VisitorIdentity::Unknown { earlier } => self.find_or_create_unknown(earlier.as_ref()).await,
+        }
+    }
+
+    /// The contact of a visitor whom only the browser describes.
+    async fn find_or_create_unknown(&self, earlier: Option<&SessionRow>) -> ApiResult<SessionContact> {
+        let Self { app, company, .. } = *self;
+        let visitor = &self.arrival.visitor;
+        let previous = earlier.filter(|session| session.is_anonymous());
+        if let Some(previous) = previous {
+            // The contact must not become verified while a session of an unknown visitor begins with it.
+            let lock = app.engine.sessions.lock_visitor(company, previous.contact_id).await;
+            if contacts::is_verified(app.db(company), company, previous.contact_id).await? == Some(false) {
+                let contact = self.read_contact(previous.contact_id).await?;
+                let visitor = Visitor { name: visitor.name.clone(), ..self.arrival.with_source(&Visitor::default()) };
+                app.engine.contacts.fill(company, &contact, &visitor).await?;
+                let contact = self.read_contact(previous.contact_id).await?;
+                return Ok(SessionContact { contact, is_returning: true, lock: Some(lock) });
             }
         }
+        let create = async |db: &mut PgConnection| Ok(contacts::insert_unverified(db, company, visitor).await?);
+        let id = self.idempotency.step(app.db(company), "contact", create).await?;
+        Ok(SessionContact { contact: self.read_contact(id).await?, is_returning: false, lock: None })
     }
 
     /// The contact of a visitor whom the company describes.

@@ -76,24 +76,7 @@ fn request_item(kind: &str, data: &Value, author: &Value) -> Value {
         })
     };
     let name: String = kind.split(['.', '_']).map(capitalized).collect();
-    let event = json!({
-        // A unique title: the names that client generators choose themselves may be taken.
-        "title": format!("{name}Event"),
-        "type": "object",
-        "description": "The event, as `GET /events` returns it.",
-        "properties": {
-            "id": {"type": "integer", "format": "int64", "description": "Increases within the company; 0 in a test.", "example": 4711},
-            "type": {"type": "string", "enum": [kind], "description": "What happened."},
-            "createdAt": {"type": "string", "format": "date-time", "description": "When it happened.", "example": "2026-01-31T12:00:00.000Z"},
-            "by": author,
-            "data": data,
-            "previous": {
-                "type": ["object", "null"], "additionalProperties": {},
-                "description": "The previous values of the changed fields; `null` if there are none.",
-            },
-        },
-        "required": ["id", "type", "createdAt", "by", "data", "previous"],
-    });
+    let event = event_schema(&name, kind, data, author);
     json!({"post": {
         "operationId": format!("on{name}"),
         "summary": kind,
@@ -111,6 +94,28 @@ fn request_item(kind: &str, data: &Value, author: &Value) -> Value {
             "410": {"description": "The endpoint no longer exists; the webhook is disabled."},
         },
     }})
+}
+
+/// The schema of an event of this type.
+fn event_schema(name: &str, kind: &str, data: &Value, author: &Value) -> Value {
+    json!({
+        // A unique title: the names that client generators choose themselves may be taken.
+        "title": format!("{name}Event"),
+        "type": "object",
+        "description": "The event, as `GET /events` returns it.",
+        "properties": {
+            "id": {"type": "integer", "format": "int64", "description": "Increases within the company; 0 in a test.", "example": 4711},
+            "type": {"type": "string", "enum": [kind], "description": "What happened."},
+            "createdAt": {"type": "string", "format": "date-time", "description": "When it happened.", "example": "2026-01-31T12:00:00.000Z"},
+            "by": author,
+            "data": data,
+            "previous": {
+                "type": ["object", "null"], "additionalProperties": {},
+                "description": "The previous values of the changed fields; `null` if there are none.",
+            },
+        },
+        "required": ["id", "type", "createdAt", "by", "data", "previous"],
+    })
 }
 
 fn capitalized(word: &str) -> String {

@@ -46,12 +46,7 @@ pub fn copy(
                 }
                 files::create_folder(&backup.join(MEDIA).join(&hour).join(&company))?;
                 if checksums.len() >= files_max {
-                    let message = format!(
-                        "`{}` has more than {files_max} files, which is the limit of a backup: store them in a bucket \
-                         (--media-store), which keeps versions of its own",
-                        from.display()
-                    );
-                    return Err(Refusal::configuration(message).into());
+                    return Err(too_many_files(from, files_max).into());
                 }
                 let Some((size, checksum, is_linked)) = link_or_copy(&folder.join(&id), backup, &name, previous)?
                 else {
@@ -66,6 +61,14 @@ pub fn copy(
         }
     }
     Ok(())
+}
+
+fn too_many_files(folder: &Path, files_max: usize) -> Refusal {
+    Refusal::configuration(format!(
+        "`{}` has more than {files_max} files, which is the limit of a backup: store them in a bucket \
+         (--media-store), which keeps versions of its own",
+        folder.display()
+    ))
 }
 
 /// The names of the files of messages that neither the backup nor the folder has.

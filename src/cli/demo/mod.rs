@@ -245,7 +245,39 @@ async fn wait_for_directory(app: &Data<App>, key: &str) -> Result<(), Failure> {
     Ok(())
 }
 
-/// Creates three conversations (one waiting, one in progress, one solved) and returns their contacts.
+/// A conversation of the demo.
+struct DemoConversation {
+    /// The visitor's id in the shop, name and e-mail.
+    visitor: (&'static str, &'static str, &'static str),
+    question: &'static str,
+    answer: Option<&'static str>,
+    /// Whether the conversation is closed after the answer.
+    is_solved: bool,
+}
+
+/// One conversation that waits, one in progress, and one that is solved.
+const CONVERSATIONS: [DemoConversation; 3] = [
+    DemoConversation {
+        visitor: SIGNED_IN_VISITOR,
+        question: "Hello, where is my order?",
+        answer: None,
+        is_solved: false,
+    },
+    DemoConversation {
+        visitor: ("customer-2", "John Doe", "john@example.com"),
+        question: "Can I pay by card?",
+        answer: Some("Yes, we accept all major cards."),
+        is_solved: false,
+    },
+    DemoConversation {
+        visitor: ("customer-3", "Lucía Gómez", "lucia@example.com"),
+        question: "There is a mistake on my invoice.",
+        answer: Some("We have corrected it and sent you a new one by e-mail."),
+        is_solved: true,
+    },
+];
+
+/// Creates the demo's conversations and returns their contacts.
 async fn create_conversations(
     app: &Data<App>,
     company: CompanyId,
@@ -257,19 +289,7 @@ async fn create_conversations(
     let engine = &app.engine;
     let mut contacts = Vec::new();
     let author = Author { user: Some((agent, "Ana Souza".to_owned())), ..Author::API };
-    for ((id, name, email), question, answer) in [
-        (SIGNED_IN_VISITOR, "Hello, where is my order?", None),
-        (
-            ("customer-2", "John Doe", "john@example.com"),
-            "Can I pay by card?",
-            Some(("Yes, we accept all major cards.", false)),
-        ),
-        (
-            ("customer-3", "Lucía Gómez", "lucia@example.com"),
-            "There is a mistake on my invoice.",
-            Some(("We have corrected it and sent you a new one by e-mail.", true)),
-        ),
-    ] {
+    for DemoConversation { visitor: (id, name, email), question, answer, is_solved } in CONVERSATIONS {
         let [id, name, email] = [id, name, email].map(|text| Some(text.to_owned()));
         let visitor = Visitor { external_id: id, name, email, ..Visitor::default() };
         let contact = contacts::find_or_create_for_visitor(&engine.store().housekeeping, company, &visitor).await?.id;
@@ -277,7 +297,7 @@ async fn create_conversations(
         let session = open_session(app, company, webchat, contact).await?;
         let receive = Receive { session: Some(session), ..Receive::text(question) };
         let message = engine.inbound.receive(company, webchat, contact, Execute::from(receive)).await?;
-        let Some((answer, is_solved)) = answer else { continue };
+        let Some(answer) = answer else { continue };
         let transfer = Transfer { queue: Some(support), user: Some(Some(agent)), author: author.clone() };
         engine.tickets.ask(company, message.ticket_id, transfer).await?;
         let send = Send::text(answer, author.clone());
@@ -323,8 +343,7 @@ async fn open_session(
 }
 
 /// What the demo prints: addresses, accounts, and command lines that work when pasted one after the other.
-fn guide(base: &str, demo: &DemoCompany, people: &People) -> String {
-    let DemoCompany { company, key, webchat, wrapup_type } = demo;
+fn guide(base: &str, DemoCompany { company, key, webchat, wrapup_type }: &DemoCompany, people: &People) -> String {
     let api = format!("{base}/api/v1");
     let People { admin: (admin, admin_password), agent: (agent, agent_password) } = people;
     format!(

@@ -43,14 +43,7 @@ pub async fn seed(
 ) -> Result<(), Failure> {
     let mut transaction = pool.begin().await?;
     let db = &mut *transaction;
-    let category = table::insert::<ProductCategory>(&mut *db, company, &name_column("Solar")).await?.id;
-    let mut products = Vec::with_capacity(PRODUCTS.len());
-    for (name, sku, price) in PRODUCTS {
-        let columns = [("name", name.into()), ("sku", sku.into()), ("price", price.into())];
-        let mut columns = Columns::from(columns);
-        columns.set("categoryId", category);
-        products.push(table::insert::<Product>(&mut *db, company, &columns).await?);
-    }
+    let products = insert_products(db, company).await?;
     let status = [("name", "Waiting for an offer".into()), ("color", "#f59e0b".into())];
     let mut common_columns = Columns::from([
         ("assignedUserId", agent.into()),
@@ -79,6 +72,19 @@ pub async fn seed(
     }
     transaction.commit().await?;
     Ok(())
+}
+
+/// Creates the products, in a category of their own.
+async fn insert_products(db: &mut PgConnection, company: CompanyId) -> Result<Vec<Product>, Failure> {
+    let category = table::insert::<ProductCategory>(&mut *db, company, &name_column("Solar")).await?.id;
+    let mut products = Vec::with_capacity(PRODUCTS.len());
+    for (name, sku, price) in PRODUCTS {
+        let columns = [("name", name.into()), ("sku", sku.into()), ("price", price.into())];
+        let mut columns = Columns::from(columns);
+        columns.set("categoryId", category);
+        products.push(table::insert::<Product>(&mut *db, company, &columns).await?);
+    }
+    Ok(products)
 }
 
 fn card_line(product: &Product, count: i64) -> Line {

@@ -15,8 +15,8 @@ use futures_util::stream::FuturesUnordered;
 use hotline_actors::clock;
 use hotline_persistence::tables::events::After;
 use hotline_persistence::tables::webhooks::Endpoint;
-use hotline_persistence::tables::webhooks::deliveries::DeliveryStatus;
-use hotline_persistence::{CompanyId, LoggedEventId, Presence};
+use hotline_persistence::tables::webhooks::deliveries::{DeliveryStatus, DueDelivery};
+use hotline_persistence::{CompanyId, EventListener, LoggedEventId, Presence};
 use tokio::sync::{Notify, watch};
 use tokio::task::{JoinError, JoinHandle};
 use tokio::time::{Instant, sleep, timeout_at};
@@ -26,7 +26,7 @@ use self::statements::{
 };
 use super::Shared;
 use super::log::{self, EventBatch};
-use super::queue::{Consequence, DeliveryQueue, DisableReason, FailurePeriod};
+use super::queue::{Consequence, DeliveryQueue, DisableReason, FailurePeriod, OutgoingEvent};
 use crate::metrics::AttemptOutcome;
 use crate::webhooks::AttemptResult;
 
@@ -58,6 +58,24 @@ const WITHHELD: &str = "the webhook's creator may not see every card";
 
 /// The running attempts. Each returns its event's id and its result; `None`: the event is withheld.
 type Attempts = FuturesUnordered<BoxFuture<'static, (i64, Option<AttemptResult>)>>;
+
+/// What a courier is waiting for.
+struct Running {
+    statement: Option<JoinHandle<StatementResult>>,
+    attempts: Attempts,
+}
+
+/// Why a courier stops delivering.
+enum CourierEnd {
+    /// The webhook is deleted or disabled, another courier follows, or the service stops.
+    Over,
+    /// The webhook must be disabled.
+    Disable(DisableReason),
+    /// The courier must retire. It waits for responses until this time.
+    Retire(Instant),
+    /// A statement has panicked.
+    Failed(JoinError),
+}
 
 /// The courier of one webhook.
 pub(super) struct Courier {
@@ -116,63 +134,17 @@ impl Courier {
     pub(super) async fn run(mut self) {
         let Some(mut log_changes) = self.shared.app.engine.listen(self.company()) else { return };
         hotline_persistence::fail_point!("courier_started");
-        let shared = self.shared.clone();
-        let mut stopping = shared.stopping.clone();
-        let mut attempts: Attempts = FuturesUnordered::new();
-        let mut statement: Option<JoinHandle<StatementResult>> = None;
-        let retire = self.retire.clone();
-        let (mut retire_until, mut has_failed) = (None, false);
-        let mut disable_reason = loop {
-            let released = shared.attempt_limit.released();
-            tokio::pin!(released);
-            // Enabled before a permit is requested, so that a release in between is not missed.
-            released.as_mut().enable();
-            let at_limit = self.start_attempts(&mut attempts);
-            let now = clock::now();
-            if self.spill_at.is_none_or(|at| at <= now) {
-                self.spill_at = self.queue.spill_old(now);
-            }
-            if statement.is_none() {
-                statement = self.start_statement(now);
-            }
-            if statement.is_none() && self.queue.is_empty() {
-                self.presence = None;
-            }
-            let wake_after = self.wake_after(now, statement.is_some());
-            tokio::select! {
-                Some((event_id, result)) = attempts.next(), if !attempts.is_empty() => {
-                    if let Some(reason) = self.record_attempt(event_id, result.as_ref()) {
-                        break Some(reason);
-                    }
-                }
-                result = await_statement(&mut statement) => {
-                    statement = None;
-                    match result {
-                        Ok(result) => {
-                            if !self.handle_result(result) {
-                                break None;
-                            }
-                        }
-                        Err(error) => {
-                            tracing::error!(%error, webhook.id = %self.endpoint.id, "webhook worker failed unexpectedly");
-                            has_failed = true;
-                            break None;
-                        }
-                    }
-                }
-                () = log_changes.changed() => self.is_behind = true,
-                changed = self.updates.changed() => {
-                    if changed.is_err() || self.update_requires_restart() {
-                        break None;
-                    }
-                }
-                () = retire.notified() => {
-                    retire_until = Some(Instant::now() + RETIRE_TIME_MAX);
-                    break None;
-                }
-                _ = stopping.wait_for(|is_stopping| *is_stopping) => break None,
-                () = &mut released, if at_limit => {}
-                () = tokio::time::sleep(wake_after.unwrap_or_default()), if wake_after.is_some() => {}
+        let mut running = Running { statement: None, attempts: FuturesUnordered::new() };
+        let end = self.deliver(&mut log_changes, &mut running).await;
+        let Running { mut attempts, statement } = running;
+        let has_failed = matches!(end, CourierEnd::Failed(_));
+        let (mut disable_reason, retire_until) = match end {
+            CourierEnd::Over => (None, None),
+            CourierEnd::Disable(reason) => (Some(reason), None),
+            CourierEnd::Retire(until) => (None, Some(until)),
+            CourierEnd::Failed(error) => {
+                tracing::error!(%error, webhook.id = %self.endpoint.id, "webhook worker failed unexpectedly");
+                (None, None)
             }
         };
         if let Some(until) = retire_until {
@@ -195,6 +167,63 @@ impl Courier {
         if has_failed {
             // The next courier may begin with the same statement.
             sleep(RETRY_AFTER).await;
+        }
+    }
+
+    /// Starts attempts and statements, and handles their results. Returns why the courier stops delivering; what still
+    /// runs then is left in `running`.
+    async fn deliver(&mut self, log_changes: &mut EventListener, running: &mut Running) -> CourierEnd {
+        let Running { statement, attempts } = running;
+        let (shared, retire) = (self.shared.clone(), self.retire.clone());
+        let mut stopping = shared.stopping.clone();
+        loop {
+            let released = shared.attempt_limit.released();
+            tokio::pin!(released);
+            // Enabled before a permit is requested, so that a release in between is not missed.
+            released.as_mut().enable();
+            let at_limit = self.start_attempts(attempts);
+            let now = clock::now();
+            self.start_due_work(statement, now);
+            let wake_after = self.wake_after(now, statement.is_some());
+            tokio::select! {
+                Some((event_id, result)) = attempts.next(), if !attempts.is_empty() => {
+                    if let Some(reason) = self.record_attempt(event_id, result.as_ref()) {
+                        return CourierEnd::Disable(reason);
+                    }
+                }
+                result = await_statement(statement) => {
+                    *statement = None;
+                    match result.map(|result| self.handle_result(result)) {
+                        Ok(true) => {}
+                        Ok(false) => return CourierEnd::Over,
+                        Err(error) => return CourierEnd::Failed(error),
+                    }
+                }
+                () = log_changes.changed() => self.is_behind = true,
+                changed = self.updates.changed() => {
+                    if changed.is_err() || self.update_requires_restart() {
+                        return CourierEnd::Over;
+                    }
+                }
+                () = retire.notified() => return CourierEnd::Retire(Instant::now() + RETIRE_TIME_MAX),
+                _ = stopping.wait_for(|is_stopping| *is_stopping) => return CourierEnd::Over,
+                () = &mut released, if at_limit => {}
+                () = tokio::time::sleep(wake_after.unwrap_or_default()), if wake_after.is_some() => {}
+            }
+        }
+    }
+
+    /// Saves old events in the table, and starts the next statement if none is running. If nothing is in memory, the
+    /// company may be closed.
+    fn start_due_work(&mut self, statement: &mut Option<JoinHandle<StatementResult>>, now: DateTime<Utc>) {
+        if self.spill_at.is_none_or(|at| at <= now) {
+            self.spill_at = self.queue.spill_old(now);
+        }
+        if statement.is_none() {
+            *statement = self.start_statement(now);
+        }
+        if statement.is_none() && self.queue.is_empty() {
+            self.presence = None;
         }
     }
 
@@ -305,17 +334,20 @@ impl Courier {
                 }),
             );
         }
-        if must_read {
-            self.is_behind = false;
-            let (after, may_have_waiting) = (self.after, self.queue.may_have_waiting());
-            return Some(background.spawn(async move {
-                let Some(_presence) = shared.app.engine.store().ownership().follow(endpoint.company) else {
-                    return StatementResult::Read(Err(NOT_SERVED.to_owned()));
-                };
-                StatementResult::Read(log::page(&shared.app, &endpoint, after, room, may_have_waiting).await)
-            }));
-        }
-        None
+        must_read.then(|| self.start_log_read(room))
+    }
+
+    /// Starts to read further events from the log, as many as there is room for.
+    fn start_log_read(&mut self, room: usize) -> JoinHandle<StatementResult> {
+        self.is_behind = false;
+        let (shared, endpoint) = (self.shared.clone(), self.endpoint.clone());
+        let (after, may_have_waiting) = (self.after, self.queue.may_have_waiting());
+        self.shared.app.engine.background().spawn(async move {
+            let Some(_presence) = shared.app.engine.store().ownership().follow(endpoint.company) else {
+                return StatementResult::Read(Err(NOT_SERVED.to_owned()));
+            };
+            StatementResult::Read(log::page(&shared.app, &endpoint, after, room, may_have_waiting).await)
+        })
     }
 
     fn contents(&self) -> QueueContents {
@@ -383,19 +415,7 @@ impl Courier {
                 self.queue.restore(batch);
                 self.pause(&reason);
             }
-            StatementResult::Due(Ok(due)) => {
-                // Deliveries beyond the limit are due as soon as there is room.
-                self.due_at = (due.len() >= DUE_BATCH_MAX).then(clock::now);
-                let now = clock::now();
-                for (due, event) in due {
-                    match event {
-                        Some(event) => self.queue.push_due(&due, event, now),
-                        None => self.queue.expire(due, "the event has expired", now),
-                    }
-                }
-                // The next write also queries what is due after these.
-                self.queue.request_due_check();
-            }
+            StatementResult::Due(Ok(due)) => self.push_due(due),
             StatementResult::Due(Err(reason)) => self.pause(&reason),
             StatementResult::Read(Ok(EventBatch { events, next, has_more, busy })) => {
                 self.after = next;
@@ -410,6 +430,21 @@ impl Courier {
             }
         }
         true
+    }
+
+    /// Adds deliveries that were read from the table because they are due.
+    fn push_due(&mut self, due: Vec<(DueDelivery, Option<OutgoingEvent>)>) {
+        // Deliveries beyond the limit are due as soon as there is room.
+        self.due_at = (due.len() >= DUE_BATCH_MAX).then(clock::now);
+        let now = clock::now();
+        for (due, event) in due {
+            match event {
+                Some(event) => self.queue.push_due(&due, event, now),
+                None => self.queue.expire(due, "the event has expired", now),
+            }
+        }
+        // The next write also queries what is due after these.
+        self.queue.request_due_check();
     }
 
     fn pause(&mut self, reason: &str) {

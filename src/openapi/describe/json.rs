@@ -45,19 +45,25 @@ impl Operation {
         if !parameters.is_empty() {
             value["parameters"] = json!(parameters);
         }
-        if let Some((name, _)) = &self.body {
-            let mut content = json!({"application/json": {"schema": reference(name)}});
-            add_examples(&mut content["application/json"], self.examples);
-            if let Some(example) = texts.body_example(&self.id) {
-                content["application/json"]["example"] = example;
-            }
-            if self.takes_files {
-                content["multipart/form-data"] = json!({"schema": reference(&form_name(name))});
-                add_examples(&mut content["multipart/form-data"], self.form_examples);
-            }
-            value["requestBody"] = json!({"required": !self.body_is_optional, "content": content});
+        if let Some(body) = self.into_request_body(texts) {
+            value["requestBody"] = body;
         }
         value
+    }
+
+    /// Converts the body to its JSON in the document; `None`: there is no body.
+    fn into_request_body(self, texts: &Texts) -> Option<Value> {
+        let (name, _) = self.body.as_ref()?;
+        let mut content = json!({"application/json": {"schema": reference(name)}});
+        add_examples(&mut content["application/json"], self.examples);
+        if let Some(example) = texts.body_example(&self.id) {
+            content["application/json"]["example"] = example;
+        }
+        if self.takes_files {
+            content["multipart/form-data"] = json!({"schema": reference(&form_name(name))});
+            add_examples(&mut content["multipart/form-data"], self.form_examples);
+        }
+        Some(json!({"required": !self.body_is_optional, "content": content}))
     }
 
     fn parameters(&self, texts: &Texts) -> Vec<Value> {

@@ -3,7 +3,7 @@
 use actix_web::HttpRequest;
 use hotline_persistence::table::Named;
 use hotline_persistence::tables::channels::{
-    ChannelQuality, ChannelRow, ChannelStatus, ChannelType, Position, PreChatField,
+    ChannelQuality, ChannelRow, ChannelSettings, ChannelStatus, ChannelType, Position, PreChatField,
 };
 use hotline_persistence::{ChannelId, QueueId, Timestamp};
 use serde::Serialize;
@@ -108,6 +108,27 @@ pub struct ChannelSettingsShown {
     pub require_identity: bool,
 }
 
+impl From<ChannelSettings> for ChannelSettingsShown {
+    fn from(settings: ChannelSettings) -> Self {
+        Self {
+            phone_number_id: settings.phone_number_id,
+            business_account_id: settings.business_account_id,
+            page_id: settings.page_id,
+            provider_url: settings.provider_url,
+            sends_per_second: settings.sends_per_second,
+            recipient_interval_ms: settings.recipient_interval_ms,
+            recipient_burst: settings.recipient_burst,
+            allowed_origins: settings.allowed_origins,
+            color: settings.color,
+            title: settings.title,
+            greeting: settings.greeting,
+            position: settings.position,
+            pre_chat_fields: settings.pre_chat_fields,
+            require_identity: settings.require_identity,
+        }
+    }
+}
+
 /// Which secrets a channel has. Secrets are never returned.
 #[derive(Debug, Default, Serialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
@@ -140,7 +161,7 @@ pub(super) fn setup_of(app: &App, request: &HttpRequest, row: ChannelRow) -> Cha
         verify_token: has("verifyToken"),
         identity_secrets: row.settings.get("identitySecrets").and_then(Value::as_array).map_or(0, Vec::len),
     };
-    let settings = row.visible_settings().unwrap_or_default();
+    let settings = ChannelSettingsShown::from(row.visible_settings().unwrap_or_default());
     let is_webchat = row.kind == ChannelType::Webchat;
     let organization = app.engine.directory().company(row.company_id);
     let queue = organization
@@ -158,22 +179,7 @@ pub(super) fn setup_of(app: &App, request: &HttpRequest, row: ChannelRow) -> Cha
         embed: is_webchat.then(|| embed_snippet(&base, &row.public_key)),
         hook_url: (!is_webchat).then(|| hook_url(&base, &row.public_key)),
         public_key: row.public_key,
-        settings: ChannelSettingsShown {
-            phone_number_id: settings.phone_number_id,
-            business_account_id: settings.business_account_id,
-            page_id: settings.page_id,
-            provider_url: settings.provider_url,
-            sends_per_second: settings.sends_per_second,
-            recipient_interval_ms: settings.recipient_interval_ms,
-            recipient_burst: settings.recipient_burst,
-            allowed_origins: settings.allowed_origins,
-            color: settings.color,
-            title: settings.title,
-            greeting: settings.greeting,
-            position: settings.position,
-            pre_chat_fields: settings.pre_chat_fields,
-            require_identity: settings.require_identity,
-        },
+        settings,
         secrets,
         created_at: row.created_at.into(),
         updated_at: row.updated_at.into(),

@@ -59,16 +59,7 @@ pub async fn assign_request_id<B: MessageBody + 'static>(
         let operation = metrics.requests.find(request.match_info().as_str(), request.method().as_str());
         (metrics, operation)
     });
-    let result = async {
-        let response = next.call(request).await;
-        if let Ok(response) = &response {
-            let duration_ms = u64::try_from(started_at.elapsed().as_millis()).unwrap_or(u64::MAX);
-            tracing::debug!(status = response.status().as_u16(), duration_ms, "answered");
-        }
-        response
-    }
-    .instrument(span)
-    .await;
+    let result = call_logged(&next, request, started_at).instrument(span).await;
     if let Some((metrics, operation)) = metrics_and_operation {
         let status =
             result.as_ref().map_or_else(|error| error.as_response_error().status_code(), |response| response.status());
@@ -82,7 +73,29 @@ pub async fn assign_request_id<B: MessageBody + 'static>(
             telemetry::end_exported_span(span, &summary);
         }
     }
-    let mut response = result?;
+    Ok(complete(result?, id, rates))
+}
+
+/// Calls the inner service, and logs the status of its response.
+async fn call_logged<B: MessageBody + 'static>(
+    next: &Next<B>,
+    request: ServiceRequest,
+    started_at: std::time::Instant,
+) -> Result<ServiceResponse<B>, Error> {
+    let response = next.call(request).await;
+    if let Ok(response) = &response {
+        let duration_ms = u64::try_from(started_at.elapsed().as_millis()).unwrap_or(u64::MAX);
+        tracing::debug!(status = response.status().as_u16(), duration_ms, "answered");
+    }
+    response
+}
+
+/// Adds what every response has: the id, the rate unless there is none, and the security headers.
+fn complete<B: MessageBody + 'static>(
+    mut response: ServiceResponse<B>,
+    id: RequestId,
+    rates: Option<Data<RateLimits>>,
+) -> ServiceResponse<BoxBody> {
     let is_unlimited = response.request().extensions().get::<Unlimited>().is_some();
     if let Some(rates) = rates.filter(|_| !is_unlimited) {
         rates.default_allowance().write_if_missing(response.headers_mut());
@@ -90,7 +103,7 @@ pub async fn assign_request_id<B: MessageBody + 'static>(
     let mut response = add_request_id(response, id.text());
     response.headers_mut().insert(X_REQUEST_ID, id.0);
     harden(&mut response);
-    Ok(response)
+    response
 }
 
 /// The id for a request with these headers.

@@ -136,6 +136,14 @@ impl DecompressedBody {
     fn new(compressed: MinRateStream<Payload>, decoder: Decoder) -> Self {
         Self { compressed, decoder, input: Bytes::new(), bytes_in: 0, bytes_out: 0, is_finished: false }
     }
+
+    /// Decompresses the next piece of the received bytes.
+    fn decompress_piece(&mut self) -> io::Result<Vec<u8>> {
+        let piece = self.input.slice(..self.input.len().min(PIECE_BYTES));
+        self.input.advance(piece.len());
+        self.bytes_in += piece.len() as u64;
+        self.decoder.write(&piece)
+    }
 }
 
 impl Stream for DecompressedBody {
@@ -162,10 +170,7 @@ impl Stream for DecompressedBody {
                     }
                 }
             } else {
-                let piece = self.input.slice(..self.input.len().min(PIECE_BYTES));
-                self.input.advance(piece.len());
-                self.bytes_in += piece.len() as u64;
-                self.decoder.write(&piece)
+                self.decompress_piece()
             };
             match decompressed {
                 Ok(decompressed) if decompressed.is_empty() => {}

@@ -194,15 +194,8 @@ async fn read_parts(
                 let reason = format!("must have at most {files_max} {noun}");
                 return Err(ApiError::validation(&[FieldError { field: name, reason }]));
             }
-            let declaration = declaration_of(&part);
-            let chunks = (&mut part).map(|chunk| chunk.map_err(form_error));
-            let upload = media.receive(company, &declaration, chunks).await;
-            let index = form.files.len();
-            form.files.push(
-                upload.map_err(|error| {
-                    ApiError::from(error).with_file(&format!("{FILES_PART}[{index}]"), &declaration)
-                })?,
-            );
+            let upload = receive_file(company, &mut part, media, form.files.len()).await?;
+            form.files.push(upload);
             continue;
         }
         let is_file = part.content_disposition().is_some_and(|header| header.get_filename().is_some());
@@ -218,6 +211,14 @@ async fn read_parts(
         }
     }
     Ok(form)
+}
+
+/// Receives the file with this index in the form.
+async fn receive_file(company: CompanyId, part: &mut Field, media: &Media, index: usize) -> Result<Upload, ApiError> {
+    let declaration = declaration_of(part);
+    let chunks = part.map(|chunk| chunk.map_err(form_error));
+    let upload = media.receive(company, &declaration, chunks).await;
+    upload.map_err(|error| ApiError::from(error).with_file(&format!("{FILES_PART}[{index}]"), &declaration))
 }
 
 /// The declared name and type of a file.

@@ -57,7 +57,12 @@ pub async fn compress<B: MessageBody + 'static>(
     let headers = head.headers_mut();
     headers.remove(CONTENT_LENGTH);
     headers.insert(CONTENT_ENCODING, HeaderValue::from_static("gzip"));
-    // A strong ETag identifies exact bytes. The compressed bytes differ, so their ETag is weak.
+    weaken_etag(headers);
+    Ok(ServiceResponse::new(request, head.set_body(BoxBody::new(compressed))))
+}
+
+/// Makes the ETag weak: a strong one identifies exact bytes, and the compressed bytes differ.
+fn weaken_etag(headers: &mut HeaderMap) {
     let weak_etag = headers
         .get(ETAG)
         .filter(|tag| !tag.as_bytes().starts_with(b"W/"))
@@ -65,7 +70,6 @@ pub async fn compress<B: MessageBody + 'static>(
     if let Some(weak_etag) = weak_etag {
         headers.insert(ETAG, weak_etag);
     }
-    Ok(ServiceResponse::new(request, head.set_body(BoxBody::new(compressed))))
 }
 
 fn gzip(plain: &[u8]) -> io::Result<Vec<u8>> {

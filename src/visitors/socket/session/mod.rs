@@ -132,11 +132,9 @@ impl SocketSession {
         ActorReceivers { pushes, close }: ActorReceivers,
     ) -> Self {
         let (now, options) = (clock::instant(), visitor_limits.options);
-        let stopping = app.stopping();
         // Checks the admission again, because the directory may have changed since the handshake was admitted.
         let mut directory_changes = app.engine.directory().changes();
         directory_changes.mark_changed();
-        app.metrics.sockets.add_opened();
         Self {
             context,
             directory_changes,
@@ -146,7 +144,7 @@ impl SocketSession {
             ended: pushes.end_receiver(),
             pushes,
             close,
-            stopping,
+            stopping: app.stopping(),
             position: CatchUpPosition::Unreported { until: now + REPORT_TIME_MAX },
             last_pushed: None,
             undelivered: Vec::new(),
@@ -157,7 +155,7 @@ impl SocketSession {
             next_ping_at: Instant::now() + options.heartbeat,
             frame_count: 0,
             frames_since: now,
-            _open: OpenSocket(app.metrics.clone()),
+            _open: OpenSocket::of(app.metrics.clone()),
             _permit: permit,
             options,
             visitor_limits,
@@ -386,6 +384,13 @@ impl SocketSession {
             end = wait_for_close(&mut self.close) => Err(end),
             _ = self.stopping.wait_for(|stopping| *stopping) => Err(End::Stopping),
         }
+    }
+}
+
+impl OpenSocket {
+    fn of(metrics: Data<Metrics>) -> Self {
+        metrics.sockets.add_opened();
+        Self(metrics)
     }
 }
 

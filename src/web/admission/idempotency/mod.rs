@@ -162,8 +162,7 @@ async fn prepare(
     })?;
     let state = request.app_data::<Data<IdempotencyState>>().cloned();
     let state = state.ok_or_else(|| ApiError::internal("the idempotency state is missing"))?;
-    let caller = request.extensions().get::<Caller>().cloned();
-    let caller = caller.ok_or_else(ApiError::unauthorized)?;
+    let caller = request.extensions().get::<Caller>().cloned().ok_or_else(ApiError::unauthorized)?;
     let company = caller.company;
     let mut hash = Sha256::default();
     for part in [request.method().as_str(), request.path(), request.query_string()] {

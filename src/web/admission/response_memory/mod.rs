@@ -24,7 +24,7 @@ use actix_web::http::header::{
 };
 use actix_web::middleware::Next;
 use actix_web::web::Data;
-use actix_web::{Error, HttpMessage, ResponseError};
+use actix_web::{Error, HttpMessage, HttpRequest, HttpResponse, ResponseError};
 use bytes::Bytes;
 use hotline_actors::ttl_cache::TtlCache;
 use hotline_persistence::CompanyId;
@@ -119,59 +119,74 @@ pub async fn count_response<B: MessageBody + 'static>(
     let Some((memory, admission)) = state else {
         return Ok(request.into_response(ApiError::internal("the memory of responses is not metered").error_response()));
     };
-    let origin = origin::of(request.peer_addr(), request.headers(), &admission.trusted_proxies);
-    let address = origin.map(Address::of);
+    let address = origin::of(request.peer_addr(), request.headers(), &admission.trusted_proxies).map(Address::of);
     let key = (address, request_hash(&request));
     let is_read_only = [Method::GET, Method::HEAD].contains(request.method());
     let early_reservation = match memory.reserve(key).await {
         Ok(reservation) => reservation,
-        Err(refused) => {
-            let mut refused = refused.error_response();
-            allow_any_origin(request.headers(), refused.headers_mut());
-            return Ok(request.into_response(refused));
-        }
+        Err(refused) => return Ok(refuse_early(request, &refused)),
     };
     // A request with a large result holds a permit until its response is built.
     let response = until_built(next.call(request)).await?;
-    let company = response.request().extensions().get::<Tenant>().map(|Tenant(company)| *company);
-    let is_visitor = response.request().extensions().contains::<FromVisitor>();
     if is_head_request(response.request()) {
         return Ok(response.map_into_boxed_body());
     }
     let (request, response) = response.into_parts();
-    let (mut head, body) = response.into_parts();
-    let reader = Reader { address, company, is_visitor };
+    let (head, body) = response.into_parts();
+    let reader = reader_of(&request, address);
     let bytes = match body.boxed().try_into_bytes() {
         // Shared bytes use no memory of their own.
         Ok(bytes) if bytes.len() > SMALL_BYTES && bytes.is_unique() => bytes,
-        Ok(bytes) => return Ok(ServiceResponse::new(request, head.set_body(BoxBody::new(bytes)))),
-        Err(body) => {
-            let body = CountedStream::new(body, memory.ledger.clone(), reader);
-            return Ok(ServiceResponse::new(request, head.set_body(BoxBody::new(body))));
-        }
+        Ok(bytes) => return Ok(response_with(request, head, bytes)),
+        Err(body) => return Ok(response_with(request, head, CountedStream::new(body, memory.ledger.clone(), reader))),
     };
     if bytes.len() >= REMEMBERED_BYTES {
         memory.large.insert(key, (reader, bytes.len()));
     }
     drop(early_reservation);
-    match memory.ledger.reserve_in_memory(reader, bytes.len()).await {
+    Ok(match memory.ledger.reserve_in_memory(reader, bytes.len()).await {
         Some(reservation) => {
-            let body = BoxBody::new(CountedBody { bytes: Some(bytes), _reservation: reservation });
-            Ok(ServiceResponse::new(request, head.set_body(body)))
+            response_with(request, head, CountedBody { bytes: Some(bytes), _reservation: reservation })
         }
-        None if is_read_only => {
-            let mut refused = too_many_unread().error_response();
-            for (name, value) in head.headers().iter().filter(|(name, _)| !CONTENT_HEADERS.contains(name)) {
-                refused.headers_mut().append(name.clone(), value.clone());
-            }
-            Ok(ServiceResponse::new(request, refused))
+        None => replace_response(request, head, is_read_only),
+    })
+}
+
+/// Refuses a request before it is handled.
+fn refuse_early(request: ServiceRequest, refused: &ApiError) -> ServiceResponse<BoxBody> {
+    let mut refused = refused.error_response();
+    allow_any_origin(request.headers(), refused.headers_mut());
+    request.into_response(refused)
+}
+
+/// The recipient of the response to a request from this address.
+fn reader_of(request: &HttpRequest, address: Option<Address>) -> Reader {
+    let company = request.extensions().get::<Tenant>().map(|Tenant(company)| *company);
+    let is_visitor = request.extensions().contains::<FromVisitor>();
+    Reader { address, company, is_visitor }
+}
+
+fn response_with(
+    request: HttpRequest,
+    head: HttpResponse<()>,
+    body: impl MessageBody + 'static,
+) -> ServiceResponse<BoxBody> {
+    ServiceResponse::new(request, head.set_body(BoxBody::new(body)))
+}
+
+/// Replaces a response for which no memory became free in time: by a refusal, or, if the request may have changed
+/// something, by one without a body that is marked [`OutcomeUnknown`].
+fn replace_response(request: HttpRequest, mut head: HttpResponse<()>, is_read_only: bool) -> ServiceResponse<BoxBody> {
+    if is_read_only {
+        let mut refused = too_many_unread().error_response();
+        for (name, value) in head.headers().iter().filter(|(name, _)| !CONTENT_HEADERS.contains(name)) {
+            refused.headers_mut().append(name.clone(), value.clone());
         }
-        // A `503` would mean that nothing was changed, but the change may have been made.
-        None => {
-            head.extensions_mut().insert(OutcomeUnknown);
-            Ok(ServiceResponse::new(request, head.set_body(BoxBody::new(()))))
-        }
+        return ServiceResponse::new(request, refused);
     }
+    // A `503` would mean that nothing was changed, but the change may have been made.
+    head.extensions_mut().insert(OutcomeUnknown);
+    response_with(request, head, ())
 }
 
 /// Allows pages of any origin to read the refusal, because a webchat checks the origin only later. The refusal contains

@@ -1,9 +1,10 @@
 //! Conversions from the errors of lower layers to error responses.
 
 use actix_web::http::StatusCode;
+use chrono::{DateTime, Utc};
 use hotline_actors::{Conflict, Refusal};
 use hotline_persistence::error::TakenValue;
-use hotline_persistence::{Error, Timestamp};
+use hotline_persistence::{Error, TicketId, Timestamp};
 use serde_json::json;
 
 use super::ApiError;
@@ -18,12 +19,7 @@ impl From<Refusal> for ApiError {
             Refusal::NotFound => Self::not_found(),
             Refusal::Changed => Self::precondition_failed(),
             Refusal::Invalid(fields) => Self::validation(&fields),
-            Refusal::TicketClosed(ticket) => {
-                let mut error = Self::new(StatusCode::CONFLICT, "ERR_API_TICKET_CLOSED", "the ticket is closed");
-                error.details =
-                    Some(Box::new(json!({"ticketId": ticket, "field": "ticketId", "id": ticket, "reason": "closed"})));
-                error
-            }
+            Refusal::TicketClosed(ticket) => Self::ticket_closed(ticket),
             Refusal::AlreadyOpen(ticket) => {
                 let references = json!([{"type": "ticket", "count": 1}]);
                 let details = json!({
@@ -31,17 +27,7 @@ impl From<Refusal> for ApiError {
                 });
                 Self::conflict("the contact has an open ticket on this channel", details)
             }
-            Refusal::Conflict(Conflict { state, reason, record, references }) => {
-                let mut details = json!({"state": state, "reason": reason});
-                if let Some((field, id)) = record {
-                    details["field"] = json!(field);
-                    details["id"] = id;
-                } else {
-                    let counts = references.into_iter().map(|(kind, count)| json!({"type": kind, "count": count}));
-                    details["by"] = counts.collect();
-                }
-                Self::conflict(state, details)
-            }
+            Refusal::Conflict(conflict) => Self::state_conflict(conflict),
             Refusal::ContactUnreachable(unreachable) => {
                 let message = format!("the contact cannot receive on this channel: {}", unreachable.in_words());
                 let code = "ERR_API_CONTACT_UNREACHABLE";
@@ -49,15 +35,7 @@ impl From<Refusal> for ApiError {
                 error.details = Some(Box::new(json!({"reason": unreachable.as_str()})));
                 error
             }
-            Refusal::WindowClosed(closed_at) => {
-                let mut error = Self::new(
-                    StatusCode::UNPROCESSABLE_ENTITY,
-                    "ERR_API_WINDOW_CLOSED",
-                    "the conversation window is closed; only a template can be sent",
-                );
-                error.details = closed_at.map(|at| Box::new(json!({"closedAt": Timestamp(at)})));
-                error
-            }
+            Refusal::WindowClosed(closed_at) => Self::window_closed(closed_at),
             Refusal::InteractiveInvalid(fields) => Self::interactive_invalid(&fields),
             Refusal::ContactNotFound => Self::contact_not_found(),
             Refusal::Unavailable(reason) => {
@@ -71,6 +49,38 @@ impl From<Refusal> for ApiError {
             Refusal::Retired | Refusal::ContactChanging(_) | Refusal::Outdated => Self::unavailable(),
             Refusal::Defect(defect) => Self::internal(defect),
         }
+    }
+}
+
+impl ApiError {
+    fn ticket_closed(ticket: TicketId) -> Self {
+        let mut error = Self::new(StatusCode::CONFLICT, "ERR_API_TICKET_CLOSED", "the ticket is closed");
+        error.details =
+            Some(Box::new(json!({"ticketId": ticket, "field": "ticketId", "id": ticket, "reason": "closed"})));
+        error
+    }
+
+    /// A record's state forbids the change.
+    fn state_conflict(Conflict { state, reason, record, references }: Conflict) -> Self {
+        let mut details = json!({"state": state, "reason": reason});
+        if let Some((field, id)) = record {
+            details["field"] = json!(field);
+            details["id"] = id;
+        } else {
+            let counts = references.into_iter().map(|(kind, count)| json!({"type": kind, "count": count}));
+            details["by"] = counts.collect();
+        }
+        Self::conflict(state, details)
+    }
+
+    fn window_closed(closed_at: Option<DateTime<Utc>>) -> Self {
+        let mut error = Self::new(
+            StatusCode::UNPROCESSABLE_ENTITY,
+            "ERR_API_WINDOW_CLOSED",
+            "the conversation window is closed; only a template can be sent",
+        );
+        error.details = closed_at.map(|at| Box::new(json!({"closedAt": Timestamp(at)})));
+        error
     }
 }
 
