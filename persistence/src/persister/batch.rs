@@ -48,17 +48,21 @@ pub(crate) struct Batch<'a> {
     pub(crate) changes: usize,
 }
 
-/// Of each row that may change several times in a batch, the version to write.
+/// A ticket of a company.
+type TicketKey = (CompanyId, TicketId);
+
+/// Of each row that may change several times in a batch, the version to write. An imported company keeps the ids of its
+/// records, so two companies may have the same ones.
 #[derive(Default)]
 struct RowsByKey<'a> {
-    tickets: HashMap<TicketId, &'a TicketRow>,
-    delivered_receipts: HashMap<TicketId, &'a DeliveryReceipt>,
-    contact_read_receipts: HashMap<TicketId, &'a DeliveryReceipt>,
-    company_read_receipts: HashMap<TicketId, &'a DeliveryReceipt>,
-    sessions: HashMap<&'a SessionId, &'a SessionRow>,
+    tickets: HashMap<TicketKey, &'a TicketRow>,
+    delivered_receipts: HashMap<TicketKey, &'a DeliveryReceipt>,
+    contact_read_receipts: HashMap<TicketKey, &'a DeliveryReceipt>,
+    company_read_receipts: HashMap<TicketKey, &'a DeliveryReceipt>,
+    sessions: HashMap<(CompanyId, &'a SessionId), &'a SessionRow>,
     contact_channels: HashMap<(CompanyId, ContactId), &'a ContactChannel>,
-    schedules: HashMap<ScheduleId, &'a ScheduleRow>,
-    recipients: HashMap<(CampaignId, ContactId), &'a RecipientRow>,
+    schedules: HashMap<(CompanyId, ScheduleId), &'a ScheduleRow>,
+    recipients: HashMap<(CompanyId, CampaignId, ContactId), &'a RecipientRow>,
     attempts: HashMap<(CompanyId, MessageId), &'a AttemptRow>,
     answers: HashMap<(CompanyId, Digest), &'a AnswerRow>,
 }
@@ -84,7 +88,7 @@ impl<'a> Batch<'a> {
 
     fn add_change(&mut self, change: &'a Change, rows: &mut RowsByKey<'a>) {
         match change {
-            Change::Ticket(row) => drop(rows.tickets.insert(row.id, row)),
+            Change::Ticket(row) => drop(rows.tickets.insert((row.company_id, row.id), row)),
             Change::Event(row) => self.events.push(row),
             Change::Message(row) => self.messages.push(row),
             Change::Progress(row) => self.progress.push(row),
@@ -100,12 +104,12 @@ impl<'a> Batch<'a> {
             Change::Answer(row) => {
                 rows.answers.entry((row.company_id, row.key)).or_insert(row);
             }
-            Change::Schedule(row) => drop(rows.schedules.insert(row.id, row)),
+            Change::Schedule(row) => drop(rows.schedules.insert((row.company_id, row.id), row)),
             // A recipient's first outcome wins, as in its table.
             Change::Recipient(row) => {
-                rows.recipients.entry((row.campaign_id, row.contact_id)).or_insert(row);
+                rows.recipients.entry((row.company_id, row.campaign_id, row.contact_id)).or_insert(row);
             }
-            Change::Session(row) => drop(rows.sessions.insert(&row.id, row)),
+            Change::Session(row) => drop(rows.sessions.insert((row.company_id, &row.id), row)),
             Change::ContactChannel(row) => {
                 rows.contact_channels.insert((row.company_id, row.contact_id), row);
             }
@@ -114,7 +118,7 @@ impl<'a> Batch<'a> {
 
     fn add_rows(&mut self, mut rows: RowsByKey<'a>) {
         for event in self.events.iter().filter(|event| event.kind == EventType::Opened) {
-            self.opened_tickets.extend(rows.tickets.remove(&event.ticket_id));
+            self.opened_tickets.extend(rows.tickets.remove(&(event.company_id, event.ticket_id)));
         }
         self.tickets = rows.tickets.into_values().collect();
         // Writing in key order avoids deadlocks between writers, and walks the index once.
@@ -152,9 +156,64 @@ impl<'a> Batch<'a> {
 }
 
 /// Stores a ticket's receipt if it reaches further than the stored one. Receipts arrive in any order.
-fn insert_furthest<'a>(receipts: &mut HashMap<TicketId, &'a DeliveryReceipt>, receipt: &'a DeliveryReceipt) {
-    let furthest = receipts.entry(receipt.ticket_id).or_insert(receipt);
+fn insert_furthest<'a>(receipts: &mut HashMap<TicketKey, &'a DeliveryReceipt>, receipt: &'a DeliveryReceipt) {
+    let furthest = receipts.entry((receipt.company_id, receipt.ticket_id)).or_insert(receipt);
     if receipt.up_to > furthest.up_to {
         *furthest = receipt;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::{Value, json};
+
+    use super::*;
+
+    /// A change of each kind that a batch keeps one version of, with the same ids in every company.
+    fn changes_of(company: i64) -> Vec<Change> {
+        fn read<T: serde::de::DeserializeOwned>(company: i64, mut row: Value) -> T {
+            row["company_id"] = json!(company);
+            serde_json::from_value(row).expect("a row")
+        }
+        let receipt = || read(company, json!({"ticket_id": 1, "up_to": company, "at": 0}));
+        let ticket = json!({"id": 1, "channel_id": 1, "contact_id": 1, "status": "open", "creation_source": "api",
+            "unread_count": 0, "reopen_count": 0, "opened_at": 0, "created_at": 0, "updated_at": 0});
+        let session = json!({"id": "a", "channel_id": 1, "contact_id": 1, "status": "active", "token_hash": [],
+            "last_seen_at": 0, "created_at": 0, "updated_at": 0});
+        let schedule = json!({"id": 1, "contact_id": 1, "channel_id": 1, "body": "x", "send_at": 0, "status": "sent",
+            "created_at": 0, "updated_at": 0});
+        let recipient = json!({"campaign_id": 1, "contact_id": 1, "status": "failed", "updated_at": 0});
+        vec![
+            Change::Ticket(read(company, ticket)),
+            Change::Delivered(receipt()),
+            Change::Seen(receipt()),
+            Change::Read(receipt()),
+            Change::Session(read(company, session)),
+            Change::Schedule(read(company, schedule)),
+            Change::Recipient(read(company, recipient)),
+        ]
+    }
+
+    #[test]
+    fn rows_of_two_companies_with_the_same_ids_are_all_written() {
+        let opened =
+            json!({"company_id": 2, "id": 1, "ticket_id": 1, "kind": "opened", "source": "api", "created_at": 0});
+        let opened = Change::Event(serde_json::from_value(opened).expect("a row"));
+        let entries = [changes_of(1), changes_of(2), vec![opened]];
+        let batch = Batch::of(entries.iter().map(Vec::as_slice), false);
+        let companies = |rows: Vec<CompanyId>| {
+            let mut companies: Vec<i64> = rows.into_iter().map(|company| company.0).collect();
+            companies.sort_unstable();
+            companies
+        };
+        // The ticket of company 2 is new in this batch, that of company 1 is not.
+        assert_eq!(companies(batch.tickets.iter().map(|row| row.company_id).collect()), [1]);
+        assert_eq!(companies(batch.opened_tickets.iter().map(|row| row.company_id).collect()), [2]);
+        for receipts in [&batch.delivered_receipts, &batch.contact_read_receipts, &batch.company_read_receipts] {
+            assert_eq!(companies(receipts.iter().map(|row| row.company_id).collect()), [1, 2]);
+        }
+        assert_eq!(companies(batch.sessions.iter().map(|row| row.company_id).collect()), [1, 2]);
+        assert_eq!(companies(batch.schedules.iter().map(|row| row.company_id).collect()), [1, 2]);
+        assert_eq!(companies(batch.recipients.iter().map(|row| row.company_id).collect()), [1, 2]);
     }
 }
