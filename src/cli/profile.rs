@@ -1,7 +1,7 @@
 //! `hotline profile`: what a company's users may do.
 
 use clap::{Args, Subcommand};
-use hotline_persistence::table::{self, Columns};
+use hotline_persistence::table::{self, Columns, Table};
 use hotline_persistence::tables::profiles::{self, NewProfile, ProfileRow};
 use hotline_persistence::{CompanyId, Error, PgPool, ProfileId};
 use serde_json::json;
@@ -23,23 +23,39 @@ pub enum Command {
         company: Option<CompanyId>,
     },
     /// Show a permission profile
-    Show {
-        /// Profile ID
-        id: ProfileId,
-    },
+    Show(ProfileArgs),
     /// Update a permission profile; omitted options keep their values
     #[command(after_help = "Example:\n  hotline profile update 3 --permission tickets:GET,POST --sees-all-cards=false")]
     Update {
-        /// Profile ID
-        id: ProfileId,
+        #[command(flatten)]
+        profile: ProfileArgs,
         #[command(flatten)]
         changes: Changes,
     },
     /// Delete a permission profile that is not assigned to users
-    Delete {
-        /// Profile ID
-        id: ProfileId,
-    },
+    Delete(ProfileArgs),
+}
+
+/// Names a profile.
+#[derive(Args, Clone, Copy)]
+pub struct ProfileArgs {
+    /// Profile ID
+    id: ProfileId,
+    /// Company ID; required if two companies have a profile with this ID, which an import may cause
+    #[arg(long, value_name = "ID")]
+    company: Option<CompanyId>,
+}
+
+impl ProfileArgs {
+    async fn find(self, db: &PgPool) -> Result<ProfileRow, Failure> {
+        let Self { id, company } = self;
+        let mut found = profiles::of_id(db, id, company).await?;
+        if let [one, other] = &found[..] {
+            let companies = format!("companies {} and {}", one.company_id, other.company_id);
+            return Err(format!("{companies} both have a profile {id}: add --company").into());
+        }
+        Ok(found.pop().ok_or(Error::NotFound(ProfileRow::NOUN))?)
+    }
 }
 
 /// The changes of a profile; at least one is required.
@@ -96,24 +112,23 @@ pub async fn run(command: Command, global: &GlobalArgs) -> Result<(), Failure> {
             let all = read_database(&global.database, async |db| Ok(profiles::all(db, company).await?)).await?;
             global.output.many("profiles", &["id", "companyId", "name", "seesAllCards"], all)
         }
-        Command::Show { id } => {
-            let found = read_database(&global.database, async |db| Ok(profiles::find(db, id).await?)).await?;
-            global.output.one(found)
+        Command::Show(profile) => {
+            global.output.one(read_database(&global.database, async |db| profile.find(db).await).await?)
         }
-        Command::Update { id, changes } => {
+        Command::Update { profile, changes } => {
             let columns = changes.columns()?;
             let update = with_database(&global.database, async |db| {
-                let work = async |company| Ok(table::update::<ProfileRow>(db, company, id, &columns).await?);
-                run_audited(db, id, "updateProfile", work).await
+                let work = async |company| Ok(table::update::<ProfileRow>(db, company, profile.id, &columns).await?);
+                run_audited(db, profile, "updateProfile", work).await
             });
             global.output.one(update.await?)
         }
-        Command::Delete { id } => {
+        Command::Delete(profile) => {
             with_database(&global.database, async |db| {
-                run_audited(db, id, "deleteProfile", async |company| remove(db, company, id).await).await
+                run_audited(db, profile, "deleteProfile", async |company| remove(db, company, profile.id).await).await
             })
             .await?;
-            global.output.one(json!({"id": id, "deleted": true}))
+            global.output.one(json!({"id": profile.id, "deleted": true}))
         }
     }
 }
@@ -154,12 +169,12 @@ impl Changes {
 /// Runs an action on a profile, and records it in the audit log of its company.
 async fn run_audited(
     db: &PgPool,
-    id: ProfileId,
+    profile: ProfileArgs,
     action: &'static str,
     work: impl AsyncFnOnce(CompanyId) -> Result<ProfileRow, Failure>,
 ) -> Result<ProfileRow, Failure> {
-    let company = profiles::find(db, id).await?.company_id;
-    let audited = AuditedAction::of_company(Some(company), action).on(id);
+    let company = profile.find(db).await?.company_id;
+    let audited = AuditedAction::of_company(Some(company), action).on(profile.id);
     audited.run(db, async || work(company).await, |row| Target::named(row.id, &row.name)).await
 }
 
@@ -168,7 +183,8 @@ async fn remove(db: &PgPool, company: CompanyId, id: ProfileId) -> Result<Profil
     let mut transaction = db.begin().await?;
     // Serializes changes, so that two concurrent ones cannot delete the last two profiles that administer the company.
     profiles::lock(&mut transaction, company).await?;
-    let row = profiles::find(&mut *transaction, id).await?;
+    let row = table::find::<ProfileRow>(&mut *transaction, company, id).await?;
+    let row = row.ok_or(Error::NotFound(ProfileRow::NOUN))?;
     match table::remove::<ProfileRow>(&mut *transaction, company, id).await {
         Err(Error::InUse) => return Err(format!("profile {id} is assigned to users").into()),
         result => result?,

@@ -104,13 +104,12 @@ pub async fn find_default(db: impl PgExecutor<'_>, company: CompanyId) -> Result
     with_timeout(select.bind(company).fetch_optional(db)).await
 }
 
-/// One profile, for the command line, where no company is given.
-///
-/// # Errors
-/// When the database cannot answer; [`Error::NotFound`] when there is no such profile.
-pub async fn find(db: impl PgExecutor<'_>, id: ProfileId) -> Result<ProfileRow> {
-    let found = with_timeout(sqlx::query("select * from profiles where id = $1").bind(id).fetch_optional(db)).await?;
-    Ok(document::read(&found.ok_or(Error::NotFound(ProfileRow::NOUN))?)?)
+/// The profiles with this id, at most two, of one company or of all: an imported company keeps the ids of its profiles.
+pub async fn of_id(db: impl PgExecutor<'_>, id: ProfileId, company: Option<CompanyId>) -> Result<Vec<ProfileRow>> {
+    let select = sqlx::query(
+        "select * from profiles where id = $1 and company_id = coalesce($2, company_id) order by company_id limit 2",
+    );
+    Ok(document::read_all(&with_timeout(select.bind(id).bind(company).fetch_all(db)).await?))
 }
 
 /// Profiles in the order of creation, of one company or of all.

@@ -44,6 +44,32 @@ async fn a_record_is_shown_as_it_is_listed() {
 }
 
 #[actix_web::test]
+async fn a_profile_whose_id_two_companies_have_is_named_with_its_company() {
+    let folder = prepared_folder();
+    let path = folder.path();
+    let company = run_json(path, &["company", "create", "Acme"])["id"].to_string();
+    let other = run_json(path, &["company", "create", "Other"])["id"].to_string();
+    let id = run_json(path, &["profile", "create", "Sales", "--company", &company])["id"].to_string();
+    with_database(path, async |db| {
+        // As an import does, which keeps the ids of an archive.
+        let copy = "insert into profiles (company_id, id, name) overriding system value values ($1, $2, 'Imported')";
+        let [other, id] = [&other, &id].map(|text| text.parse::<i64>().expect("an id"));
+        sqlx::query(copy).bind(other).bind(id).execute(db).await.expect("a profile");
+    })
+    .await;
+    let show = |company: &str| run_json(path, &["profile", "show", &id, "--company", company])["name"].clone();
+    for arguments in [&["show", &id][..], &["update", &id, "--all"], &["delete", &id]] {
+        let refused = failure(path, &[&["profile"], arguments].concat());
+        assert!(refused.contains("both have a profile") && refused.contains("--company"), "{refused}");
+    }
+    run_json(path, &["profile", "update", &id, "--name", "Shop", "--company", &other]);
+    assert_eq!((show(&company), show(&other)), (json!("Sales"), json!("Shop")));
+    run_json(path, &["profile", "delete", &id, "--company", &other]);
+    // Only one is left, which needs no company.
+    assert_eq!(run_json(path, &["profile", "show", &id])["name"], "Sales");
+}
+
+#[actix_web::test]
 async fn a_profile_is_updated_and_deleted_unless_it_is_needed() {
     let folder = prepared_folder();
     let path = folder.path();
