@@ -20,8 +20,34 @@ const FORBIDDEN_MODE: u32 = 0o027;
 const HEADER: &str = "# The encryption keys of Hotline. The first key encrypts, all keys decrypt.\n# Back this file up separately \
 from the database: without these keys, credentials must be entered again.\n";
 
-/// Reads the keys; `None` if the file does not exist.
-pub(super) fn read(path: &Path) -> Result<Option<Vec<Key>>, KeyError> {
+/// Begins the comment that names a deleted key. By it, a running service that still encrypts with that key recognizes the
+/// file as its own.
+const DELETED: &str = "# deleted ";
+
+/// Maximum number of deleted keys that a file names, the last ones.
+const DELETED_MAX: usize = 100;
+
+/// The content of a key file.
+#[derive(Default)]
+pub(super) struct KeyFile {
+    pub(super) keys: Vec<Key>,
+    /// The ids of deleted keys, the last one at the end.
+    pub(super) deleted_ids: Vec<String>,
+}
+
+impl KeyFile {
+    pub(super) fn contains(&self, id: &str) -> bool {
+        self.keys.iter().any(|key| key.id == id)
+    }
+
+    /// Whether this is a file that contains this key, or a later state of one.
+    pub(super) fn succeeds(&self, id: &str) -> bool {
+        self.contains(id) || self.deleted_ids.iter().any(|deleted| deleted == id)
+    }
+}
+
+/// Reads the file; `None` if it does not exist.
+pub(super) fn read(path: &Path) -> Result<Option<KeyFile>, KeyError> {
     let file_error = |reason: String| KeyError::File { path: path.to_owned(), reason };
     let file = match File::open(path) {
         Err(error) if error.kind() == ErrorKind::NotFound => return Ok(None),
@@ -31,8 +57,9 @@ pub(super) fn read(path: &Path) -> Result<Option<Vec<Key>>, KeyError> {
     check_metadata(path, &metadata).map_err(file_error)?;
     let mut text = String::new();
     file.take(FILE_BYTES_MAX).read_to_string(&mut text).map_err(|error| file_error(error.to_string()))?;
-    let mut keys = Vec::new();
+    let mut content = KeyFile::default();
     for (index, line) in text.lines().enumerate() {
+        content.deleted_ids.extend(line.strip_prefix(DELETED).map(|id| id.trim().to_owned()));
         let line = line.split('#').next().unwrap_or_default().trim();
         if line.is_empty() {
             continue;
@@ -41,12 +68,12 @@ pub(super) fn read(path: &Path) -> Result<Option<Vec<Key>>, KeyError> {
         // The line is not quoted: it may contain most of a key.
         hex::decode_to_slice(line, &mut bytes)
             .map_err(|_| file_error(format!("line {} is not a key of 64 hexadecimal digits", index + 1)))?;
-        keys.push(Key::new(bytes)?);
+        content.keys.push(Key::new(bytes)?);
     }
-    if keys.is_empty() {
+    if content.keys.is_empty() {
         return Err(file_error("contains no key".to_owned()));
     }
-    Ok(Some(keys))
+    Ok(Some(content))
 }
 
 /// Checks the type, size, owner and permissions of a key file. The error is the reason.
@@ -82,7 +109,7 @@ pub(super) fn create(path: &Path, key: &Key) -> Result<(), KeyError> {
     }
     let owner =
         path.parent().and_then(|folder| std::fs::metadata(folder).ok()).map(|folder| (folder.uid(), folder.gid()));
-    let new_file = write_new(path, [key], owner, MODE)?;
+    let new_file = write_new(path, &format_file([key], &[]), owner, MODE)?;
     // A hard link, since unlike a rename it does not replace a file that another process created meanwhile.
     let link = std::fs::hard_link(&new_file, path);
     let _ = std::fs::remove_file(&new_file);
@@ -93,32 +120,34 @@ pub(super) fn create(path: &Path, key: &Key) -> Result<(), KeyError> {
 }
 
 /// Replaces the file atomically; its owner and mode stay.
-pub(super) fn write<'a>(path: &Path, keys: impl IntoIterator<Item = &'a Key>) -> Result<(), KeyError> {
+pub(super) fn write<'a>(
+    path: &Path,
+    keys: impl IntoIterator<Item = &'a Key>,
+    deleted_ids: &[String],
+) -> Result<(), KeyError> {
     // A mounted secret is a symbolic link to its file.
     let path = path.canonicalize().unwrap_or_else(|_| path.to_owned());
     let metadata = std::fs::metadata(&path).ok();
     let owner = metadata.as_ref().map(|file| (file.uid(), file.gid()));
     let mode = metadata.map_or(MODE, |file| file.mode() & 0o777);
-    let new_file = write_new(&path, keys, owner, mode)?;
+    let new_file = write_new(&path, &format_file(keys, deleted_ids), owner, mode)?;
     std::fs::rename(&new_file, &path).map_err(write_error(&path))?;
     sync_folder(&path)
 }
 
-/// Writes these keys to a new file in the same folder, and returns its path.
-fn write_new<'a>(
-    path: &Path,
-    keys: impl IntoIterator<Item = &'a Key>,
-    owner: Option<(u32, u32)>,
-    mode: u32,
-) -> Result<PathBuf, KeyError> {
+/// The text of a key file.
+fn format_file<'a>(keys: impl IntoIterator<Item = &'a Key>, deleted_ids: &[String]) -> String {
+    let keys = keys.into_iter().map(|key| format!("{} # {}\n", hex::encode(key.bytes), key.id));
+    let deleted = deleted_ids.iter().skip(deleted_ids.len().saturating_sub(DELETED_MAX));
+    std::iter::once(HEADER.to_owned()).chain(keys).chain(deleted.map(|id| format!("{DELETED}{id}\n"))).collect()
+}
+
+/// Writes a new file in the same folder, and returns its path.
+fn write_new(path: &Path, text: &str, owner: Option<(u32, u32)>, mode: u32) -> Result<PathBuf, KeyError> {
     let mut name = path.file_name().unwrap_or_default().to_owned();
     name.push(format!(".{}", crate::key::new_key("")));
     let new_file = path.with_file_name(name);
     let write_error = write_error(path);
-    let mut text = HEADER.to_owned();
-    for key in keys {
-        text.push_str(&format!("{} # {}\n", hex::encode(key.bytes), key.id));
-    }
     let mut file = OpenOptions::new().write(true).create_new(true).mode(MODE).open(&new_file).map_err(&write_error)?;
     let result = file.write_all(text.as_bytes()).and_then(|()| {
         // Root may manage the file of another user's service.

@@ -155,26 +155,33 @@ impl Keyring {
     /// # Errors
     /// When the file cannot be read, belongs to another user, is accessible to others, or contains anything but keys.
     pub fn load(&self) -> Result<bool, KeyError> {
-        let Some(keys) = file::read(&self.inner.path)? else { return Ok(false) };
-        self.set_keys(keys);
+        let Some(file) = file::read(&self.inner.path)? else { return Ok(false) };
+        self.set_keys(file.keys);
         Ok(true)
     }
 
-    /// As [`Keyring::load`], for a running service. It refuses a file without the key that seals now: such a file
-    /// belongs to another installation or is incomplete, and values sealed with its first key could not be opened after
-    /// the next start.
+    /// As [`Keyring::load`], for a running service. It refuses a file that neither contains the key that seals now nor
+    /// names it as deleted: such a file belongs to another installation or is incomplete, and values sealed with its
+    /// first key could not be opened after the next start.
     ///
     /// # Errors
-    /// As [`Keyring::load`], and [`KeyError::OtherKey`] for a file without that key. The previous keys stay.
+    /// As [`Keyring::load`], and [`KeyError::OtherKey`] for such a file. The previous keys stay.
     pub fn reload(&self) -> Result<bool, KeyError> {
-        let Some(keys) = file::read(&self.inner.path)? else { return Ok(false) };
+        let Some(file) = file::read(&self.inner.path)? else { return Ok(false) };
         // A service whose sealing key was missing at the start accepts any file.
         let sealing_id = self.ids().into_iter().next().filter(|_| self.stand_in().is_none());
-        if let Some(id) = sealing_id.filter(|id| keys.iter().all(|key| key.id != *id)) {
-            let ids: Vec<&str> = keys.iter().map(|key| key.id.as_str()).collect();
+        if let Some(id) = sealing_id.filter(|id| !file.succeeds(id)) {
+            let ids: Vec<&str> = file.keys.iter().map(|key| key.id.as_str()).collect();
             return Err(KeyError::OtherKey { id, key_ids: ids.join(", "), path: self.inner.path.clone() });
         }
-        self.set_keys(keys);
+        self.set_keys(file.keys);
+        Ok(true)
+    }
+
+    /// Reads the file if it contains this key.
+    fn load_with(&self, id: &str) -> Result<bool, KeyError> {
+        let Some(file) = file::read(&self.inner.path)?.filter(|file| file.contains(id)) else { return Ok(false) };
+        self.set_keys(file.keys);
         Ok(true)
     }
 
@@ -200,20 +207,26 @@ impl Keyring {
         let new_key = Key::random()?;
         let id = new_key.id.clone();
         let existing = self.keys();
-        let all_keys = std::iter::once(&new_key).chain(existing.iter());
-        file::write(&self.inner.path, all_keys)?;
+        file::write(&self.inner.path, std::iter::once(&new_key).chain(existing.iter()), &self.deleted_ids()?)?;
         self.load()?;
         Ok(id)
     }
 
-    /// Removes a key from the file.
+    /// Removes a key from the file, which names it as deleted from then on.
     ///
     /// # Errors
     /// When the file cannot be read or written.
     pub fn remove_key(&self, id: &str) -> Result<(), KeyError> {
         self.load()?;
-        file::write(&self.inner.path, self.keys().iter().filter(|key| key.id != id))?;
+        let mut deleted_ids = self.deleted_ids()?;
+        deleted_ids.push(id.to_owned());
+        file::write(&self.inner.path, self.keys().iter().filter(|key| key.id != id), &deleted_ids)?;
         self.load().map(|_| ())
+    }
+
+    /// The deleted keys that the file names.
+    fn deleted_ids(&self) -> Result<Vec<String>, KeyError> {
+        Ok(file::read(&self.inner.path)?.unwrap_or_default().deleted_ids)
     }
 
     /// The ids of the keys, the sealing one first.
@@ -248,11 +261,11 @@ impl Keyring {
 
     fn seal_field(&self, location: &Location<'_>, field: &str, plain: &[u8]) -> Result<String, KeyError> {
         // Sealing is rare, and the command line may have rotated the key meanwhile.
-        if let Err(error) = self.load() {
+        if let Err(error) = self.reload() {
             if self.keys().is_empty() {
                 return Err(error);
             }
-            tracing::warn!(%error, "could not read the key file; encrypting with the key loaded at startup");
+            tracing::warn!(%error, "could not read the key file again; encrypting with the previous key");
         }
         let keys = self.keys();
         self.check_sealing(&keys)?;
@@ -265,7 +278,7 @@ impl Keyring {
         let bytes = hex::decode(bytes).map_err(|_| KeyError::Damaged)?;
         let mut keys = self.keys();
         let is_known = keys.iter().chain(self.stand_in().as_deref()).any(|key| key.id == id);
-        if !is_known && self.load().unwrap_or(false) {
+        if !is_known && self.load_with(id).unwrap_or(false) {
             // The key was rotated while this process ran.
             keys = self.keys();
         }
@@ -394,6 +407,38 @@ mod tests {
         let message = keys.open(&HERE, &old).expect_err("the key is gone").to_string();
         assert!(message.contains("--key-file"), "{message}");
         assert!(message.contains(&retired_id) && message.contains(&new_id), "{message}");
+    }
+
+    #[test]
+    fn a_running_service_takes_no_key_of_another_installation() {
+        let (folder, keys) = keyring();
+        let (path, aside) = (folder.path().join("secrets.key"), folder.path().join("aside.key"));
+        let id = keys.ids().remove(0);
+        let cookie = keys.seal_unstored(&HERE, b"cookie").expect("sealed");
+        std::fs::rename(&path, &aside).expect("moved");
+        Keyring::at(&path).load_or_create().expect("another installation's file");
+        assert!(keys.seal_unstored(&HERE, b"cookie").expect("sealed").contains(&id));
+        let sealed = keys.seal(&HERE, b"token").expect("sealed");
+        assert!(sealed.contains(&id) && keys.has_sealed(&HERE, &cookie));
+        assert!(matches!(keys.reload(), Err(KeyError::OtherKey { .. })));
+        std::fs::rename(&aside, &path).expect("moved");
+        assert!(keys.reload().expect("its own file"));
+        assert_eq!(keys.open(&HERE, &sealed).expect("opened"), b"token");
+    }
+
+    #[test]
+    fn a_running_service_takes_a_file_whose_rotation_has_ended() {
+        let (folder, keys) = keyring();
+        let command_keys = Keyring::at(folder.path().join("secrets.key"));
+        assert!(command_keys.load().expect("a key file"));
+        for _ in 0..2 {
+            let retired_id = command_keys.ids().remove(0);
+            command_keys.add_key().expect("another key");
+            command_keys.remove_key(&retired_id).expect("removed");
+        }
+        // It has seen none of these keys.
+        assert!(keys.seal(&HERE, b"token").expect("sealed").contains(&command_keys.ids()[0]));
+        assert_eq!(keys.ids(), command_keys.ids());
     }
 
     #[derive(Serialize, Deserialize, PartialEq, Debug)]
