@@ -15,7 +15,7 @@ use crate::support::{Company, OwnApp, TestApp};
 /// SQL.
 type Kind<'a> = (&'a str, &'a str, &'a str, &'a [(&'a str, &'a str)]);
 
-const KINDS: usize = 6;
+const KINDS: usize = 7;
 
 /// Consecutive ids, enough for more than three zones.
 const ROWS: i64 = 3_500;
@@ -23,8 +23,8 @@ const ROWS: i64 = 3_500;
 /// Days their times are spread over.
 const DAYS: i64 = 60;
 
-/// Lists that are compared: each of the six kinds six times, with different filters and ends of the span.
-const LISTS: usize = 36;
+/// Lists that are compared: each of the seven kinds six times, with different filters and ends of the span.
+const LISTS: usize = 42;
 
 /// Rows of a page, so few that a long list has several pages.
 const PER_PAGE: i64 = 500;
@@ -52,10 +52,10 @@ async fn seed(db: &PgPool, company: &Company) {
                      - case when n % 40 = 0 then random() * 5 else 0 end * interval '1 day') as made,
                  date_trunc('milliseconds', random() ^ 6 * (1 - n::float8 / $4) * $5 * interval '1 day') as later) x",
         "insert into messages (company_id, id, ticket_id, contact_id, channel_id, direction, type, body, status, source,
-             created_at)
+             created_at, updated_at)
          select company_id, id, id, contact_id, channel_id, case when id % 2 = 0 then 'inbound' else 'outbound' end, 'text',
              'Some text', case when id % 2 = 0 then 'received' when id % 7 = 0 then 'failed' else 'sent' end, 'api',
-             created_at
+             created_at, case when id % 5 = 0 then updated_at end
          from tickets where company_id = $1 and $2::bigint + $3 + $4 + $5 > 0",
     ] {
         sqlx::query(statement)
@@ -114,6 +114,7 @@ async fn a_list_filtered_by_time_has_exactly_the_rows_of_the_span() {
             ("tickets", "closed", "closed_at", &[("", "true"), ("&status=open", "status = 'open'")]),
             ("tickets", "updated", "updated_at", &[("", "true"), ("&status=closed", "status = 'closed'")]),
             ("messages", "created", "created_at", &[("", "true"), ("&status=failed", "status = 'failed'")]),
+            ("messages", "updated", "coalesce(updated_at, created_at)", &[("", "true")]),
             (
                 "messages",
                 "created",

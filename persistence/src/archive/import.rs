@@ -389,12 +389,18 @@ fn get<T: serde::de::DeserializeOwned>(fields: &Fields, column: &str) -> Option<
     serde_json::from_str(fields.get(column)?.get()).ok()
 }
 
-/// A queued message is marked as failed: the other installation may still send it.
+/// Nothing is sent that the other installation may still send: a queued message is marked as failed, and a reaction is no
+/// longer to be sent.
 fn adapt_message(fields: &mut Fields) {
     if get::<String>(fields, "status").is_some_and(|status| status == "queued") {
         fields.insert("status".to_owned(), raw(&"failed"));
         let error = json!({"code": "ERR_API_CONFLICT", "message": "not sent before the company was moved"});
         fields.insert("error".to_owned(), raw(&error));
+    }
+    if let Some(mut revisions) = get::<serde_json::Map<String, Value>>(fields, "revisions")
+        && revisions.remove("sending").is_some()
+    {
+        fields.insert("revisions".to_owned(), raw(&revisions));
     }
     fields.insert("after_send".to_owned(), RawValue::NULL.to_owned());
 }

@@ -71,7 +71,7 @@ impl TimeColumn {
             Self::Created => "z.created_until",
             Self::Opened => "z.opened_until",
             Self::Closed => "z.closed_until",
-            // Message zones that `hotline_fill_zones` (in the database) added lack this time if nothing changed since.
+            // Zones of messages lack this time if none has changed since it was created.
             Self::Updated => "greatest(z.updated_until, z.created_until)",
         }
     }

@@ -359,7 +359,7 @@ async fn changes_that_only_the_journal_has_are_not_left_out() {
 }
 
 #[actix_web::test]
-async fn a_running_campaign_is_imported_as_paused_and_its_queued_messages_as_failed() {
+async fn what_the_other_installation_may_still_send_is_not_sent() {
     let (folder, other) = (prepared_folder(), prepared_folder());
     let (path, there) = (folder.path(), other.path());
     let company = with_database(path, async |db| Company::create(db, "Acme").await).await;
@@ -376,14 +376,23 @@ async fn a_running_campaign_is_imported_as_paused_and_its_queued_messages_as_fai
             "insert into campaign_recipients (company_id, campaign_id, contact_id, message_id)
              select k.company_id, k.id, m.contact_id, m.id from campaigns k, messages m where m.id = $1",
             "update campaigns set status = 'processing' where $1 > 0",
+            r#"update messages set revisions = '{"sending": {"id": 1, "emoji": "x"}, "edits": []}'
+               where id = (select min(id) from messages where id < $1)"#,
         ] {
-            sqlx::query(statement).bind(message).execute(db).await.expect("a running campaign");
+            sqlx::query(statement).bind(message).execute(db).await.expect("what was under way");
         }
     })
     .await;
     let dir = folder.path().join("acme").display().to_string();
     run_json(path, &["export", &dir, "--company", &company.id.to_string()]);
     let new = run_json(there, &["import", &dir])["companyId"].to_string();
+    with_database(there, async |db| {
+        let count = "select (count(*), count(*) filter (where revisions ? 'sending'))::text from messages
+            where revisions is not null";
+        let counted: String = sqlx::query_scalar(count).fetch_one(db).await.expect("a count");
+        assert_eq!(counted, "(1,0)", "a reaction is no longer to be sent");
+    })
+    .await;
     let token = run_json(there, &["token", "create", "crm", "--company", &new, "--all"])["key"].clone();
     run_json(there, &["company", "update", &new, "--active"]);
     let process = Process::serve(there);
