@@ -280,8 +280,8 @@ impl Tickets {
         Ok(Opening { open, assigner, greeting, version, execute })
     }
 
-    /// Unassigns the open tickets of a user who leaves the company, or a queue. If this is called within
-    /// [`Assignment::delete_guarded`], no further tickets can be assigned to the user afterwards.
+    /// Unassigns the open tickets of a user who leaves the company, or a queue. The caller runs this within
+    /// [`Assignment::delete_guarded`], so that no further tickets can be assigned to the user.
     ///
     /// # Errors
     /// [`Refusal::Unavailable`] when a ticket cannot be unassigned now; earlier ones stay unassigned.
@@ -292,14 +292,38 @@ impl Tickets {
         queue: Option<QueueId>,
         author: Author,
     ) -> Result<(), Refusal> {
-        let mut after = TicketId::new(0);
+        // A merge can give the user to a ticket that was not listed, so the list is read again until it is empty.
+        let attempt = || async {
+            let has_any = self.release_listed(company, user, queue, &author).await?;
+            if has_any { Err(Refusal::Outdated) } else { Ok(()) }
+        };
+        let is_outdated = |refusal: &Refusal| matches!(refusal, Refusal::Outdated);
+        on_conflict(self.contacts.cache(), company, attempt, is_outdated).await
+    }
+
+    /// Lists the open tickets of [`Self::release`] once, and unassigns them. Returns whether there were any.
+    async fn release_listed(
+        &self,
+        company: CompanyId,
+        user: UserId,
+        queue: Option<QueueId>,
+        author: &Author,
+    ) -> Result<bool, Refusal> {
+        let start = TicketId::new(0);
+        let mut after = start;
         loop {
             let db = self.base.reads().tables(company).await?;
             let open_tickets = tickets::open_of_user(db, company, user, queue, after, RELEASE_BATCH_MAX).await?;
-            let Some(last) = open_tickets.last() else { return Ok(()) };
+            let Some(last) = open_tickets.last() else { return Ok(after != start) };
             after = *last;
             stream::iter(open_tickets)
-                .map(|ticket| self.ask(company, ticket, Release { user, queue, author: author.clone() }))
+                .map(|ticket| async move {
+                    match self.ask(company, ticket, Release { user, queue, author: author.clone() }).await {
+                        // It was deleted since, or merged into a ticket that is listed next time.
+                        Err(Refusal::NotFound) => Ok(()),
+                        outcome => outcome,
+                    }
+                })
                 .buffer_unordered(RELEASES_AT_ONCE)
                 .try_collect::<Vec<()>>()
                 .await?;

@@ -3,9 +3,11 @@
 use std::collections::BTreeSet;
 
 use hotline_persistence::tables::erasures::{self, Erasure, RemovedCounts, Traces};
-use serde_json::json;
+use serde_json::{Value, json};
 
 use super::{merge_tickets, texts};
+use crate::organization::opened;
+use crate::plain::{created, deleted};
 use crate::steps::{NOBODY, close, history, id, sent, ticket};
 use crate::support::{TestApp, check_events};
 
@@ -48,6 +50,40 @@ async fn a_merge_moves_a_closed_tickets_messages_and_history_into_another() {
     let types: Vec<_> = events.data(200).as_array().expect("events").iter().map(|event| &event["type"]).collect();
     assert_eq!(types, ["ticket.merged", "card.updated"]);
     check_events(&app.db, app.company.id).await;
+    app.stop().await;
+}
+
+#[actix_web::test]
+async fn a_closed_ticket_takes_over_the_user_of_another_and_an_open_one_does_not() {
+    let app = TestApp::shared().await;
+    let (api, ana) = (&app.api, app.company.ana);
+    let first = opened(&app, ANA, json!({"userId": ana})).await;
+    close(api, first).await;
+    let second = opened(&app, ANA, json!({})).await;
+    close(api, second).await;
+    merge_tickets(api, second, first).await.data(200);
+    deleted(api, &format!("/users/{ana}")).await;
+    assert_eq!(ticket(api, second).await["assignedTo"], json!({"id": ana, "name": "Ana"}));
+    let third = opened(&app, ANA, json!({})).await;
+    let merged = merge_tickets(api, third, second).await;
+    assert_eq!((&merged.data(200)["status"], &merged.data(200)["assignedTo"]), (&json!("open"), &Value::Null));
+    assert_eq!(ticket(api, third).await["assignedTo"], Value::Null);
+    app.stop().await;
+}
+
+#[actix_web::test]
+async fn an_open_ticket_does_not_get_the_queue_of_a_closed_one() {
+    let app = TestApp::shared().await;
+    let api = &app.api;
+    let queue = created(api, "/queues", json!({"name": "Short"})).await;
+    let closed = opened(&app, ANA, json!({"queueId": queue})).await;
+    close(api, closed).await;
+    // No ticket can be opened in this queue, or transferred to it.
+    api.put(&format!("/queues/{queue}"), json!({"active": false})).await.data(200);
+    let open = opened(&app, ANA, json!({})).await;
+    let merged = merge_tickets(api, open, closed).await;
+    assert_eq!((&merged.data(200)["status"], &merged.data(200)["queue"]), (&json!("open"), &Value::Null));
+    assert_eq!(ticket(api, open).await["queue"], Value::Null);
     app.stop().await;
 }
 

@@ -13,7 +13,7 @@ use crate::organization::opened;
 use crate::plain::{created, deleted};
 use crate::steps::{close, id, restarted, ticket};
 use crate::support::service::TestOptions;
-use crate::support::{OwnApp, TestApp, eventually};
+use crate::support::{OwnApp, TestApp, eventually, until_blocked};
 
 async fn event_types(app: &TestApp, ticket: i64) -> Vec<String> {
     let events = app.api.all(&format!("/tickets/{ticket}/events")).await;
@@ -72,6 +72,65 @@ async fn open_tickets_lose_a_user_who_leaves_and_history_keeps_the_name() {
         created(&app.api, "/users", again).await > company.ben.0,
         "a user created again has an id that was used before"
     );
+    app.stop().await;
+}
+
+#[actix_web::test]
+async fn a_reopened_ticket_is_not_assigned_to_an_agent_who_has_left_its_queue() {
+    let app = TestApp::shared().await;
+    let (api, sales, ben) = (&app.api, app.company.sales, app.company.ben);
+    let assigned = json!({"queueId": sales, "userId": ben});
+    let reopened = opened(&app, "5511900000001", assigned.clone()).await;
+    let written_to = opened(&app, "5511900000002", assigned).await;
+    for closed in [reopened, written_to] {
+        close(api, closed).await;
+    }
+    deleted(api, &format!("/queues/{sales}/users/{ben}")).await;
+    api.post(&format!("/tickets/{reopened}/reopen"), json!({})).await.data(200);
+    let text = json!({"ticketId": written_to, "type": "text", "body": "hello", "reopenTicket": true});
+    api.post("/messages", text).await.data(202);
+    for open in [reopened, written_to] {
+        let shown = ticket(api, open).await;
+        assert_eq!((&shown["status"], &shown["queue"]["id"]), (&json!("open"), &json!(sales)));
+        assert_eq!(shown["assignedTo"], Value::Null);
+    }
+    assert_eq!(open_ticket_count(&app, ben.0).await, 0);
+    app.stop().await;
+}
+
+#[actix_web::test]
+async fn a_user_leaves_while_their_ticket_is_merged_into_one_that_was_not_theirs() {
+    let app = TestApp::shared().await;
+    let (api, ana) = (&app.api, app.company.ana);
+    let older = opened(&app, "5511900000001", json!({})).await;
+    let newer = opened(&app, "5511900000002", json!({"userId": ana})).await;
+    let other = opened(&app, "5511900000003", json!({"userId": ana})).await;
+    let (into, from) = (id(&ticket(api, older).await["contact"]), id(&ticket(api, newer).await["contact"]));
+    assert_eq!(open_ticket_count(&app, ana.0).await, 2, "the tables have the tickets");
+    let mut lock = app.db.begin().await.expect("a transaction");
+    let contact = sqlx::query("select from contacts where company_id = $1 and id = $2 for no key update");
+    contact.bind(app.company.id).bind(into).execute(&mut *lock).await.expect("a lock");
+    let merge =
+        async { api.post_while_busy(&format!("/contacts/{into}/merge"), &json!({"fromContactId": from})).await };
+    let path = format!("/users/{ana}");
+    let leave = async {
+        // The merge waits for the lock. Until it ends, the newer ticket cannot be unassigned.
+        until_blocked(1, &mut lock, &app.db).await;
+        let release = async {
+            // The deletion lists both tickets before it unassigns either.
+            eventually("the other ticket is unassigned", || async { ticket(api, other).await["assignedTo"].is_null() })
+                .await;
+            lock.rollback().await.expect("a rollback");
+        };
+        join(api.delete_while_busy(&path), release).await.0
+    };
+    let (merged, left) = join(merge, leave).await;
+    merged.data(200);
+    assert_eq!(left.status, 204, "{}", left.body);
+    assert_eq!(ticket(api, older).await["assignedTo"], Value::Null);
+    assert_eq!(open_ticket_count(&app, ana.0).await, 0);
+    assert_eq!(event_types(&app, older).await.last().map(String::as_str), Some("transferred"));
+    api.get(&format!("/tickets/{newer}")).await.error(404, "ERR_API_NOT_FOUND");
     app.stop().await;
 }
 

@@ -2,7 +2,7 @@ use hotline_persistence::tables::ticket_events::EventType;
 use hotline_persistence::tables::tickets::TicketStatus;
 use serde_json::json;
 
-use super::{Transfer, named_wrapup_type};
+use super::{Transfer, check_user, named_wrapup_type};
 use crate::tickets::{Author, Command, Context, Ticket};
 use crate::{Conflict, Refusal};
 
@@ -42,9 +42,9 @@ impl Command for Reopen {
         ticket.row.reopen_count += 1;
         cx.touch(ticket);
         cx.record_event(ticket, EventType::Reopened, &self.author, Some(from), Some(json!({"status": "open"})))?;
-        // A user who has left or is inactive does not get the ticket back.
-        let is_active = |user| cx.organization.users.get(&user).is_some_and(|user| user.active);
-        if ticket.row.user_id.is_some_and(|user| !is_active(user)) {
+        // A user who is inactive, or has left the company or the ticket's queue, does not get the ticket back.
+        let queue = ticket.row.queue_id;
+        if ticket.row.user_id.is_some_and(|user| check_user(cx.organization, user, queue).is_err()) {
             Transfer { queue: None, user: Some(None), author: self.author }.decide(ticket, cx)?;
         }
         Ok(ticket.clone())

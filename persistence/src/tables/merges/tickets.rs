@@ -146,13 +146,15 @@ pub(super) async fn move_rows(db: &mut PgConnection, company: CompanyId, from: T
 
 /// The row of a ticket after it has taken over another one: its own values stay.
 fn merged_row(into: TicketRow, from: TicketRow, at: DateTime<Utc>) -> TicketRow {
-    // The user belongs to the queue, so both are taken over, or neither.
-    let has_neither = into.queue_id.is_none() && into.user_id.is_none();
-    let (queue_id, user_id) = if has_neither { (from.queue_id, from.user_id) } else { (into.queue_id, into.user_id) };
     let is_open = into.status == TicketStatus::Open;
     let both_open = is_open && from.status == TicketStatus::Open;
     // Reopening clears the first response and the answer, so they are only taken from a ticket of the same status.
     let has_same_status = into.status == from.status;
+    // The user belongs to the queue, so both are taken over, or neither. Those of a closed ticket may no longer exist, or
+    // not belong together, so an open ticket does not take them over.
+    let has_neither = into.queue_id.is_none() && into.user_id.is_none();
+    let is_reassigned = has_same_status && has_neither;
+    let (queue_id, user_id) = if is_reassigned { (from.queue_id, from.user_id) } else { (into.queue_id, into.user_id) };
     let waiting_since = into.waiting_since.into_iter().chain(from.waiting_since.filter(|_| both_open)).min();
     TicketRow {
         queue_id,

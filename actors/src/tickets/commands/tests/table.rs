@@ -342,11 +342,14 @@ fn a_ticket_is_not_reopened_while_another_one_of_the_contact_is_open() {
 }
 
 #[test]
-fn a_reopened_ticket_is_not_assigned_to_an_inactive_user() {
+fn a_reopened_ticket_is_not_assigned_to_a_user_who_is_inactive_or_has_left() {
     for leave in [
         |desk: &mut Desk| drop(desk.organization.users.remove(&BEN)),
         |desk: &mut Desk| {
             desk.organization.users.get_mut(&BEN).expect("Ben").active = false;
+        },
+        |desk: &mut Desk| {
+            desk.organization.queues.get_mut(&SUPPORT).expect("Support").users.remove(&BEN);
         },
     ] {
         let mut desk = in_queue(SUPPORT);
