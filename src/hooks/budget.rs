@@ -45,9 +45,10 @@ const CANCEL_AFTER: Duration = Duration::from_secs(1);
 pub(super) struct CallLimits {
     /// Bytes in total.
     pub bytes: usize,
-    /// Bytes per channel: four calls of maximum size.
+    /// Bytes per channel: a call of maximum size while it is parsed, with a value in each 20 bytes ([`VALUE_BYTES`]).
     pub bytes_per_channel: usize,
-    /// Bytes per company, however many channels it has: less than half of the total.
+    /// Bytes per company, however many channels it has: room for another call of maximum size, and less than half of
+    /// the total.
     pub bytes_per_company: usize,
     /// Additional bytes for channels that use at most `small_bytes`: when others have used up the total, a normal call
     /// of a few KiB need not wait.
@@ -62,8 +63,8 @@ impl Default for CallLimits {
     fn default() -> Self {
         Self {
             bytes: 64 << 20,
-            bytes_per_channel: 16 << 20,
-            bytes_per_company: 24 << 20,
+            bytes_per_channel: 24 << 20,
+            bytes_per_company: 28 << 20,
             reserved_bytes: 16 << 20,
             small_bytes: 256 << 10,
             calls_per_channel: 256,
@@ -258,16 +259,21 @@ impl CallPermit {
     }
 
     /// Marks a call as signed, and reserves the memory that parsing its content takes for each value, however short it
-    /// is. With that memory, the call can no longer be canceled.
+    /// is. With that memory, the call can no longer be canceled. Returns false, and reserves nothing, if the call needs
+    /// more than the channel's share: its repetitions could not be parsed either.
     ///
     /// # Errors
-    /// `503` when there is no memory for parsing.
-    pub(super) async fn reserve_for_parsing(&self, body: &[u8]) -> ApiResult<()> {
+    /// `503` when there is no memory for parsing now.
+    pub(super) async fn reserve_for_parsing(&self, body: &[u8]) -> ApiResult<bool> {
         self.mark_signed();
-        let values = body.iter().filter(|byte| matches!(byte, b',' | b'[' | b'{')).count();
-        self.grow(values * VALUE_BYTES).await?;
+        let bytes = count_values(body) * VALUE_BYTES;
+        // The body counts as well: the call keeps it until it is parsed.
+        let is_parsable = body.len() + bytes <= self.budget.0.limits.bytes_per_channel;
+        if is_parsable {
+            self.grow(bytes).await?;
+        }
         self.mark_processing();
-        Ok(())
+        Ok(is_parsable)
     }
 
     fn mark_signed(&self) {
@@ -310,6 +316,21 @@ impl Drop for CallPermit {
     fn drop(&mut self) {
         self.release();
     }
+}
+
+/// The number of values in a body: of the separators outside strings, since texts may have thousands of commas.
+fn count_values(body: &[u8]) -> usize {
+    let (mut count, mut is_string, mut is_escaped) = (0, false, false);
+    for byte in body {
+        match byte {
+            _ if is_escaped => is_escaped = false,
+            b'\\' => is_escaped = is_string,
+            b'"' => is_string = !is_string,
+            b',' | b'[' | b'{' if !is_string => count += 1,
+            _ => {}
+        }
+    }
+    count
 }
 
 /// Reads and discards the rest, up to seven times the maximum size: a client that is still writing must be able to read
@@ -401,14 +422,38 @@ mod tests {
         assert_eq!(budget.allocate(first.id, 1, now), Allocation::Canceled);
     }
 
+    #[test]
+    fn only_separators_outside_strings_count_as_values() {
+        for (body, values) in [
+            (r#"{"a": 1, "b": [2, 3]}"#, 4),
+            (r#"{"a": ",,[{", "b": ","}"#, 2),
+            (r#"["\",", "\\", ",\\\",["]"#, 3),
+            ("", 0),
+            // Not JSON: the parser ends at the same place.
+            (r#"[1, "2, 3"#, 2),
+            (r#"\"[,""#, 0),
+        ] {
+            assert_eq!(count_values(body.as_bytes()), values, "{body}");
+        }
+    }
+
     #[actix_web::test]
-    async fn a_call_of_very_many_values_is_refused() {
+    async fn the_densest_call_of_a_provider_is_parsed_and_one_of_far_more_values_never() {
         let budget = CallBudget::default();
+        let value = br#""12345678901234567","#;
+        assert_eq!(value.len(), 20, "as dense as calls of providers are");
+        let body = value.repeat(CALL_BYTES_MAX / value.len());
         let call = budget.admit(A).expect("a permit");
-        assert!(call.reserve_for_parsing(&[b','; 100_000]).await.is_ok());
+        call.grow(body.len()).await.expect("memory for the body");
+        assert!(matches!(call.reserve_for_parsing(&body).await, Ok(true)));
+        assert!(budget.0.memory.used() > 5 * body.len(), "no memory is reserved for the values");
+        drop(call);
+        // Small, and still too much to parse.
+        let body = b",".repeat(300_000);
         let call = budget.admit(A).expect("a permit");
-        tokio::time::pause();
-        assert!(call.reserve_for_parsing(&[b','; 1_000_000]).await.is_err());
+        call.grow(body.len()).await.expect("memory for the body");
+        assert!(matches!(call.reserve_for_parsing(&body).await, Ok(false)));
+        assert_eq!(budget.0.memory.used(), body.len());
     }
 
     #[actix_web::test]

@@ -10,7 +10,8 @@
 //! A provider repeats a call that is not answered `200`, for days, and disables a URL that fails for long. So:
 //!
 //! - `200` for everything signed that was processed now or before, or can never be read: a repetition would contain the
-//!   same bytes. Unreadable parts are counted in the response and in the log; the others are processed.
+//!   same bytes. Unreadable parts are counted in the response and in the log; the others are processed. A call of more
+//!   values than its channel has memory for is one unreadable part.
 //! - `503` when something cannot be processed now (the database is needed and unavailable, or the journal is full):
 //!   everything already processed stays so, and the repetition adds the rest.
 //! - `401` without a valid signature; nothing is stored. `404` for a key that belongs to no phone or social channel.
@@ -155,7 +156,7 @@ async fn execute(request: &HttpRequest, app: &Data<App>, hooks: &Hooks, payload:
         let refusal = ApiError { message, ..ApiError::unauthorized() };
         return Err(hooks.wrong_guesses.refuse(address, GuessKind::Signature(key), refusal));
     }
-    permit.reserve_for_parsing(&bytes).await?;
+    let is_parsable = permit.reserve_for_parsing(&bytes).await?;
     let organization = app.engine.directory().company(key.0).ok_or_else(ApiError::not_found)?;
     if !organization.company.active {
         return Err(ApiError::company_inactive());
@@ -170,7 +171,7 @@ async fn execute(request: &HttpRequest, app: &Data<App>, hooks: &Hooks, payload:
     let background = app.engine.background().clone();
     let outcome = background.spawn(async move {
         let (_permit, _presence) = (permit, presence);
-        let call = parse_call(&channel, call::parse(&bytes).as_ref());
+        let call = parse_call(&channel, is_parsable.then(|| call::parse(&bytes)).flatten().as_ref());
         drop(bytes);
         let has_template_news = call.news.iter().any(|news| matches!(news.kind, AccountNewsKind::Template(_)));
         let outcome = act_as(By::ITS_CONTACT, process_call(&app.engine, &downloads, &channel, call)).await;

@@ -244,6 +244,35 @@ async fn a_call_larger_than_any_of_a_provider_is_refused_and_one_as_large_as_a_p
     app.stop().await;
 }
 
+/// In the past, each comma counted as a value, and the call was refused whenever it was repeated.
+#[actix_web::test]
+async fn a_call_of_texts_with_very_many_commas_is_taken() {
+    const TEXTS: usize = 42;
+    let app = TestApp::shared().await;
+    let channel = ProviderChannel::phone(&app).await;
+    let commas = ",".repeat(4096);
+    let texts = (0..TEXTS).map(|number| text(&format!("wamid.{number}"), &commas)).collect();
+    let call = channel.phone_account().messages(MARIA, "Maria", texts);
+    assert_eq!(channel.deliver(&app.api, &call).await, all_taken(TEXTS as u64));
+    let stored = messages(&app.api, channel.id).await;
+    assert_eq!(stored.len(), TEXTS);
+    assert!(stored.iter().all(|message| message["body"] == commas.as_str()));
+    app.stop().await;
+}
+
+#[actix_web::test]
+async fn the_largest_call_of_a_provider_is_read_and_one_of_too_many_values_is_unreadable() {
+    let app = TestApp::shared().await;
+    let channel = ProviderChannel::phone(&app).await;
+    // 3 MB with a value in each 20 bytes, of another product: what is read of it is ignored.
+    let largest = json!({"object": "page", "entry": vec!["12345678901234567"; 150_000]});
+    assert_eq!(channel.deliver(&app.api, &largest).await, Tally { ignored: 1, ..Tally::default() });
+    // It is read at no repetition, so it must not be repeated.
+    let too_many = json!({"object": "page", "entry": vec![0; 300_000]});
+    assert_eq!(channel.deliver(&app.api, &too_many).await, Tally { unreadable: 1, ..Tally::default() });
+    app.stop().await;
+}
+
 #[actix_web::test]
 async fn an_unreadable_call_is_answered_200_so_that_it_is_not_repeated() {
     let app = TestApp::shared().await;
