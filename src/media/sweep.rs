@@ -12,14 +12,19 @@ use std::time::Duration;
 use chrono::{DateTime, TimeDelta, Utc};
 use futures_util::TryStreamExt;
 use hotline_actors::{Engine, clock};
-use hotline_persistence::tables::media::{self, FileKey, hour_of};
+use hotline_persistence::tables::media::{self, FileKey, MediaId, hour_digits, hour_of};
 use tokio::time::MissedTickBehavior;
 
 use super::Media;
 
 /// How long after its hour a file without a message is left alone. Storing a file and journaling its message are
-/// seconds apart; storing itself may take minutes.
+/// seconds apart; storing itself may take minutes. What waits for longer, such as for the end of an outage, asks
+/// [`Media::may_be_attached`] first.
 const GRACE: TimeDelta = TimeDelta::hours(1);
+
+/// How long after a file's hour a change that adds it to a message may begin. The rest of [`GRACE`] is for the change
+/// itself, and for clocks of processes that differ.
+const ATTACH_MAX: TimeDelta = TimeDelta::minutes(30);
 
 /// Files per step.
 const STEP_FILES: usize = 500;
@@ -52,6 +57,12 @@ impl Media {
     /// Requests a sweep, because messages were deleted.
     pub fn sweep_soon(&self) {
         self.0.sweep_request.notify_one();
+    }
+
+    /// Whether a change that adds this file to a message may begin at `now`: the sweep will find the message.
+    pub fn may_be_attached(file: &MediaId, now: DateTime<Utc>) -> bool {
+        // Digits of hours have one length, so they are ordered as the hours are.
+        file.hour() >= hour_digits(hour_of(now - ATTACH_MAX)).as_str()
     }
 
     /// Removes the files that have no message as of `now`; returns how many.
@@ -118,5 +129,23 @@ async fn with_timeout<T>(work: impl Future<Output = Result<T, String>>) -> Resul
     match tokio::time::timeout(STEP_TIME_MAX, work).await {
         Ok(outcome) => outcome,
         Err(_) => Err(format!("no response within {} s", STEP_TIME_MAX.as_secs())),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_file_may_be_attached_until_half_an_hour_before_its_hour_is_swept() {
+        let hour = 490_000;
+        let at = |minutes: i64| DateTime::UNIX_EPOCH + TimeDelta::hours(hour) + TimeDelta::minutes(minutes);
+        let swept_hour = |minutes: i64| hour_of(at(minutes) - GRACE) - 1;
+        for stored in [0, 59] {
+            let file = MediaId::new(at(stored));
+            assert!(Media::may_be_attached(&file, at(stored)) && Media::may_be_attached(&file, at(89)));
+            assert!(!Media::may_be_attached(&file, at(90)) && !Media::may_be_attached(&file, at(600)));
+        }
+        assert_eq!((swept_hour(119), swept_hour(120)), (hour - 1, hour));
     }
 }

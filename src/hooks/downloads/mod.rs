@@ -3,7 +3,8 @@
 //!
 //! The message comes first: it is durable, with a reference to its file, before the provider gets its response; so the
 //! provider need not wait for a download. The file is downloaded afterwards, with retries until the provider no
-//! longer has it, then stored and added to its message. Downloads that a restart interrupts are found in the table.
+//! longer has it, then stored and added to its message. Downloads that a restart interrupts are found in the table. A
+//! stored file that cannot be added in time ([`Media::may_be_attached`]) is downloaded again.
 //!
 //! The URL of a file comes from the provider's call or response, so it may lead anywhere: the file is downloaded only
 //! through [`Outbound`].
@@ -281,25 +282,43 @@ impl Downloads {
             let stored = media.ok().as_ref().and_then(StoredMedia::of);
             return self.0.media.discard(message.company_id, stored.as_slice());
         }
-        self.attach(message, media).await;
+        let is_outdated = !self.attach(message, media).await;
+        // Removed from the queue first: a search skips what is in it.
+        drop(running);
+        if is_outdated {
+            self.search_soon();
+        }
     }
 
-    /// Adds the file, or the error, to its message. Retries while changes cannot be made durable.
-    async fn attach(&self, message: &MessageRow, media: Result<Value, MessageError>) {
+    /// Adds the file, or the error, to its message. Retries while changes cannot be made durable. Returns false, and
+    /// gives the file up, when so much time has passed that the sweep may remove the file before it is added.
+    async fn attach(&self, message: &MessageRow, media: Result<Value, MessageError>) -> bool {
+        let stored = media.as_ref().ok().and_then(StoredMedia::of);
         let command = SetMedia { message: message.id, media };
         let ownership = self.0.engine.store().ownership();
         loop {
             let presence = ownership.enter_without_limit(message.company_id).await;
-            match self.0.engine.tickets.ask_following(message.company_id, message.ticket_id, command.clone()).await {
+            // Checked right before the change: the company may not have been served for hours.
+            if stored.as_ref().is_some_and(|stored| !Media::may_be_attached(&stored.id, clock::now())) {
+                tracing::debug!(message.id = %message.id, "file waited too long; it will be downloaded again");
+                // Not discarded: the outcome of the last attempt may be unknown. The sweep looks for the message.
+                return false;
+            }
+            match self.set_media(message, command.clone()).await {
                 Err(Refusal::Unavailable(reason)) => {
                     tracing::debug!(reason, message.id = %message.id, "attaching a file to its message will be retried");
                     drop(presence);
                     tokio::time::sleep(jittered(PAUSE_MIN)).await;
                 }
                 // Refused if the message was deleted with its contact; the sweep then removes the file.
-                Ok(()) | Err(_) => return,
+                Ok(()) | Err(_) => return true,
             }
         }
+    }
+
+    async fn set_media(&self, message: &MessageRow, command: SetMedia) -> Result<(), Refusal> {
+        hotline_persistence::fail_point!("file_unattached", |_| Err(Refusal::Unavailable("fail point".to_owned())));
+        self.0.engine.tickets.ask_following(message.company_id, message.ticket_id, command).await
     }
 
     /// Downloads a file and stores it. Tries again at once if its type is unknown or not the declared one.

@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use chrono::{TimeDelta, Utc};
 use hotline::outbound::OutboundOptions;
+use hotline_actors::clock;
 use hotline_persistence::tables::channels::ChannelType::{Messenger, Whatsapp};
 use serde_json::{Value, json};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
@@ -133,6 +134,29 @@ async fn files_that_are_not_fetched_yet_are_fetched_after_a_restart() {
     assert_eq!(messages(&app.api, channel.id).await[0]["media"], Value::Null);
     provider.only_token("", "access token");
     assert_eq!(bytes_of(&app, &wait_for_file(&app, &channel).await).await, PNG);
+    app.stop().await;
+}
+
+/// In the past, the sweep removed the file while it waited, and the message then referred to a missing one.
+#[actix_web::test]
+async fn a_file_that_cannot_be_added_to_its_message_for_hours_is_fetched_again() {
+    let provider = Provider::start().await;
+    let app = OwnApp::start().await;
+    let channel = create_channel(&app, &provider).await;
+    fail::cfg("file_unattached", "return").expect("failpoint");
+    clock::stop();
+    let picture = provider.offer("image/png", PNG);
+    let call = channel.phone_account().message(MARIA, "Maria", image("wamid.1", &picture, None));
+    assert_eq!(channel.deliver(&app.api, &call).await, all_taken(1));
+    eventually("the file is stored", || async { app.stored_files().len() == 1 }).await;
+    let first = app.stored_files().remove(0);
+    clock::advance(Duration::from_secs(3 * 3600));
+    let service = &app.service.app;
+    let swept = service.media.sweep(&service.engine, clock::now()).await;
+    assert!(swept.is_ok() && !app.stored_files().contains(&first), "{swept:?}");
+    fail::remove("file_unattached");
+    assert_eq!(bytes_of(&app, &wait_for_file(&app, &channel).await).await, PNG);
+    assert_eq!(app.stored_files().len(), 1);
     app.stop().await;
 }
 
