@@ -16,7 +16,7 @@ export interface FieldError {
   reason: string;
 }
 
-/** What the service has not done, and why. `status` is 0 when it was not reached. */
+/** What the service has not done, and why. `status` is 0 when it was not reached, or its answer was lost. */
 export class Refused extends Error {
   constructor(
     readonly status: number,
@@ -177,9 +177,11 @@ export async function exchange(method: Method, path: string, call: Call = {}): P
       await signInAgain();
       continue;
     }
+    const error = (answer as { error?: { code?: string; message?: string; details?: unknown } } | null)?.error;
+    // A proxy that has lost the service's answer sends an error of its own, which does not say whether the change was made.
+    if (response.status >= 500 && typeof error?.code !== "string") throw new Refused(0, "", "", null, null);
     answered(method, change, place);
     if (response.ok) return answer;
-    const error = (answer as { error?: { code?: string; message?: string; details?: unknown } } | null)?.error;
     const retryAfter = Number(response.headers.get("Retry-After")) || null;
     if (error?.code === "ERR_API_SECOND_FACTOR" && !call.quiet) lookAgain();
     throw new Refused(response.status, error?.code ?? "", error?.message ?? "", error?.details ?? null, retryAfter);

@@ -291,16 +291,16 @@ function Import({ custom }: { custom: Of<"CustomField">[] }) {
   );
 }
 
-/** How often a part is sent again that the service could not take now. */
+/** How often a part is sent that the service could not take now, or whose answer was lost. */
 const TRIES_MAX = 6;
 
-/** A part of the rows, again after the pause the service asks for. */
+/** A part of the rows, again after the pause the service asks for. One whose answer was lost keeps its key, and is stored once. */
 async function send(body: unknown, company: number | null): Promise<Report> {
   for (let tries = 1; ; tries++) {
     try {
       return ((await exchange("POST", "/contacts/import", { body, company })) as { data: Report }).data;
     } catch (failed) {
-      const isPassing = failed instanceof Refused && (failed.status === 429 || failed.status === 503);
+      const isPassing = failed instanceof Refused && [0, 429, 503].includes(failed.status);
       if (!isPassing || tries >= TRIES_MAX) throw failed;
       await new Promise((wait) => setTimeout(wait, (failed.retryAfterS ?? 2) * 1000));
     }

@@ -70,6 +70,52 @@ describe("what is interrupted", () => {
     await panel.leave();
   });
 
+  it("is not made twice when a proxy has lost its answer", async () => {
+    const panel = await env.open("/contact-lists");
+    const html = { status: 502, contentType: "text/html", body: "<html><h1>502 Bad Gateway</h1></html>" };
+    const foreign = { status: 504, json: { error: "upstream timed out" } };
+    for (const lost of [html, foreign]) {
+      const name = `Once behind a proxy ${lost.status}`;
+      const [keys, made] = [[], []];
+      await panel.page.unrouteAll();
+      await panel.page.route("**/panel/api/v1/contact-lists", async (route) => {
+        if (route.request().method() !== "POST") return route.continue();
+        keys.push(route.request().headers()["idempotency-key"]);
+        if (keys.length > 1) return route.continue();
+        made.push((await route.fetch()).status());
+        await route.fulfill(lost);
+      });
+      await panel.turnTo("/contact-lists/new");
+      await panel.fill({ Name: name });
+      await panel.button("Create").click();
+      await panel.page.getByRole("alert").filter({ hasText: "Can't reach the server" }).waitFor();
+      await panel.button("Create").click();
+      await panel.notice("Created.").waitFor();
+      assert.deepEqual([made, keys.length, new Set(keys).size], [[201], 2, 1], name);
+      assert.equal((await env.company.data("GET", `/contact-lists?search=${encodeURIComponent(name)}`)).length, 1);
+    }
+    await panel.leave();
+  });
+
+  it("is not made twice when a proxy has lost the answer to a part of an import", async () => {
+    const panel = await env.open("/contacts/import");
+    const keys = [];
+    await panel.page.route("**/panel/api/v1/contacts/import", async (route) => {
+      keys.push(route.request().headers()["idempotency-key"]);
+      if (keys.length > 1) return route.continue();
+      await route.fetch();
+      await route.fulfill({ status: 503, contentType: "text/html", body: "<html><h1>503 Service Unavailable</h1></html>" });
+    });
+    const buffer = Buffer.from("name\nImported behind a proxy\n");
+    await panel.page.locator("#file").setInputFiles({ name: "contacts.csv", mimeType: "text/csv", buffer });
+    const answered = panel.page.waitForResponse((response) => response.url().endsWith("/contacts/import") && response.ok());
+    await panel.button("Import").click();
+    await answered;
+    assert.deepEqual([keys.length, new Set(keys).size], [2, 1]);
+    assert.equal((await env.company.data("GET", "/contacts?search=Imported%20behind")).length, 1);
+    await panel.leave();
+  });
+
   it("is made once more after another change was made there", async () => {
     const tag = await env.company.data("POST", "/tags", { name: "Zero" });
     const panel = await env.open(`/tags/${tag.id}`);
