@@ -49,6 +49,13 @@ impl Select {
         Self { query, is_heavy: false, is_in_order: false }
     }
 
+    /// As [`Self::new`], for a table of the installation: its rows belong to no company.
+    pub fn of_installation(from: &str) -> Self {
+        let mut query = QueryBuilder::new(from);
+        query.push(" where true");
+        Self { query, is_heavy: false, is_in_order: false }
+    }
+
     /// Returns the database access for this page; for a heavy one, the access with the smaller share of connections.
     pub fn weigh<'c, D: Database<'c>>(&self, db: D, page: PageRequest) -> D {
         if self.is_heavy || page.is_deep() { db.heavy() } else { db }

@@ -18,9 +18,10 @@ use super::values::TypedSecret;
 use crate::api::directory::refresh_after;
 use crate::app::App;
 use crate::web::admission::passwords;
+use crate::web::request::params::Span;
 use crate::web::request::values::Name;
 use crate::web::response::reply::{Confidential, HasSecrets};
-use crate::web::{ApiError, ApiResult, Body, Fields, Input, Json, NoContent, Page, PathId, Query};
+use crate::web::{ApiError, ApiResult, Body, Fields, Filter, Input, Json, NoContent, Page, Params, PathId, Query};
 
 /// The issuer that authenticator apps show beside the code.
 const ISSUER: &str = "Hotline";
@@ -204,10 +205,23 @@ pub struct OwnSession {
     pub expires_at: Timestamp,
 }
 
+/// Filters of the list of a person's own sessions.
+pub struct Filters(Span);
+
+impl Filter for Filters {
+    fn read(query: &mut Params) -> Self {
+        Self(query.span("created"))
+    }
+}
+
 /// `GET /account/sessions`.
-pub async fn list_sessions(session: PanelSession, app: Data<App>, query: Query<()>) -> ApiResult<Page<OwnSession>> {
+pub async fn list_sessions(
+    session: PanelSession,
+    app: Data<App>,
+    query: Query<Filters>,
+) -> ApiResult<Page<OwnSession>> {
     let signed_in = &session.0;
-    let rows = sessions::of_person(app.db(signed_in.company_id), signed_in.person()).await?;
+    let rows = sessions::of_person(app.db(signed_in.company_id), signed_in.person(), query.filter.0).await?;
     let own_sessions = rows.into_iter().map(|row| OwnSession {
         id: row.id,
         current: row.id == signed_in.id,

@@ -150,7 +150,8 @@ pub struct Filters(CompanyFilter);
 impl Filter for Filters {
     fn read(query: &mut Params) -> Self {
         let search = query.filter::<Search>("search").map(|text| text.0);
-        Self(CompanyFilter { search, active: query.filter("active") })
+        let active = query.filter("active");
+        Self(CompanyFilter { search, active, created: query.span("created"), updated: query.span("updated") })
     }
 }
 
@@ -203,8 +204,7 @@ impl Input for NewCompany {
 pub async fn create(_: InstallationAdmin, app: Data<App>, body: Body<NewCompany>) -> ApiResult<Created<Company>> {
     let NewCompany(name, changes) = body.0;
     let mut transaction = app.engine.store().housekeeper().transaction().await?;
-    let company = companies::insert_in(transaction.connection()?, &name).await?;
-    let company = companies::update(transaction.connection()?, company.id, changes).await?;
+    let company = companies::insert_with(transaction.connection()?, &name, changes).await?;
     transaction.commit().await?;
     app.engine.refresh(company.id).await;
     Ok(Created::of(company))

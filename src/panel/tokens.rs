@@ -96,7 +96,8 @@ pub struct Filters(TokenFilter);
 impl Filter for Filters {
     fn read(query: &mut Params) -> Self {
         let search = query.filter::<Search>("search").map(|text| text.0);
-        Self(TokenFilter { search, status: query.filter("status") })
+        let status = query.filter("status");
+        Self(TokenFilter { search, status, created: query.span("created"), updated: query.span("updated") })
     }
 }
 

@@ -108,6 +108,41 @@ fn every_operation_says_what_a_caller_must_know() {
     }
 }
 
+/// A schema, or the one it refers to.
+fn resolve<'a>(schemas: Schemas<'a>, schema: &'a Value) -> &'a Value {
+    match schema.get("$ref").and_then(Value::as_str) {
+        Some(reference) => resolve(schemas, schemas.target(reference)),
+        None => schema,
+    }
+}
+
+#[test]
+fn a_list_can_be_filtered_by_the_timestamps_of_its_rows() {
+    let document = hotline::routes::panel_document();
+    let schemas = Schemas(&document);
+    let (mut lists, mut missing) = (0, Vec::new());
+    for (name, operation) in operations(&document) {
+        let parameters = operation["parameters"].as_array().into_iter().flatten();
+        let parameters: BTreeSet<&str> = parameters.filter_map(|each| each["name"].as_str()).collect();
+        if !parameters.contains("page") {
+            continue;
+        }
+        let page = resolve(schemas, &operation["responses"]["200"]["content"]["application/json"]["schema"]);
+        let row = resolve(schemas, &resolve(schemas, &page["properties"]["data"])["items"]);
+        let fields = row["properties"].as_object().unwrap_or_else(|| panic!("{name}: no rows: {page}"));
+        lists += 1;
+        for span in ["created", "updated"].into_iter().filter(|span| fields.contains_key(&format!("{span}At"))) {
+            for filter in [format!("{span}From"), format!("{span}To")] {
+                if !parameters.contains(filter.as_str()) {
+                    missing.push(format!("{name} has no {filter}"));
+                }
+            }
+        }
+    }
+    assert!(missing.is_empty(), "{}", missing.join("\n"));
+    assert!(lists > 30, "only {lists} lists are found");
+}
+
 /// The tags of what is served outside the API.
 const TAGS_OUTSIDE_API: [&str; 3] = ["visitors", "hooks", "health"];
 

@@ -2,12 +2,13 @@
 
 use chrono::{DateTime, Utc};
 use serde::Serialize;
-use sqlx::{FromRow, PgConnection, PgExecutor, PgPool};
+use sqlx::{AssertSqlSafe, FromRow, PgConnection, PgExecutor, PgPool};
 
 use super::profiles;
 use crate::cluster::SlotFilter;
 use crate::error::with_timeout;
-use crate::select::{Page, PageRequest, Position};
+use crate::select::{Page, PageRequest, Select};
+use crate::table::{CHANGED_AT, Span};
 use crate::{CompanyId, Database, Error, Result, Slot};
 
 /// One company as stored.
@@ -47,6 +48,13 @@ pub async fn insert_in(db: &mut PgConnection, name: &str) -> Result<CompanyRow> 
     Ok(row)
 }
 
+/// Creates a company with these settings in an open transaction.
+pub async fn insert_with(db: &mut PgConnection, name: &str, settings: CompanyChanges) -> Result<CompanyRow> {
+    let row = insert_in(&mut *db, name).await?;
+    // A new company is unchanged since its creation.
+    write(db, row.id, settings, "created_at").await
+}
+
 /// Changes of a company; unset fields stay as they are.
 #[derive(Clone, Debug, Default)]
 pub struct CompanyChanges {
@@ -61,32 +69,43 @@ pub struct CompanyChanges {
     pub second_factor_required: Option<bool>,
 }
 
-/// Changes a company.
+/// Changes a company. If it has these values already, nothing changes, not even `updated_at`.
 ///
 /// # Errors
 /// When the database cannot answer; [`Error::NotFound`] when there is no such company.
 pub async fn update(db: impl PgExecutor<'_>, id: CompanyId, changes: CompanyChanges) -> Result<CompanyRow> {
-    let update = sqlx::query_as(
-        "update companies set
-             name = coalesce($2, name),
-             active = coalesce($3, active),
-             api_enabled = coalesce($4, api_enabled),
-             rate_per_minute = case when $8 then $5 else rate_per_minute end,
-             time_zone = coalesce($6, time_zone),
-             stop_words = coalesce($7, stop_words),
-             second_factor_required = coalesce($9, second_factor_required),
-             updated_at = now()
-         where id = $1 returning *",
-    )
-    .bind(id)
-    .bind(changes.name)
-    .bind(changes.active)
-    .bind(changes.api_enabled)
-    .bind(changes.rate_per_minute.flatten())
-    .bind(changes.time_zone)
-    .bind(changes.stop_words)
-    .bind(changes.rate_per_minute.is_some())
-    .bind(changes.second_factor_required);
+    write(db, id, changes, CHANGED_AT).await
+}
+
+/// Writes the values that are set. If one of them is new, `updated_at` becomes the time that `changed_at` computes.
+///
+/// `changed_at` becomes part of the statement, so it must come from the code.
+async fn write(
+    db: impl PgExecutor<'_>,
+    id: CompanyId,
+    changes: CompanyChanges,
+    changed_at: &str,
+) -> Result<CompanyRow> {
+    let statement = format!(
+        "update companies c set (name, active, api_enabled, rate_per_minute, time_zone, stop_words,
+             second_factor_required, updated_at) = (
+             select x.*, case when row(x.*) is distinct from row(c.name, c.active, c.api_enabled, c.rate_per_minute,
+                 c.time_zone, c.stop_words, c.second_factor_required) then {changed_at} else updated_at end
+             from (select coalesce($2, c.name), coalesce($3, c.active), coalesce($4, c.api_enabled),
+                 case when $8 then $5 else c.rate_per_minute end, coalesce($6, c.time_zone),
+                 coalesce($7, c.stop_words), coalesce($9, c.second_factor_required)) x)
+         where id = $1 returning *"
+    );
+    let update = sqlx::query_as(AssertSqlSafe(statement))
+        .bind(id)
+        .bind(changes.name)
+        .bind(changes.active)
+        .bind(changes.api_enabled)
+        .bind(changes.rate_per_minute.flatten())
+        .bind(changes.time_zone)
+        .bind(changes.stop_words)
+        .bind(changes.rate_per_minute.is_some())
+        .bind(changes.second_factor_required);
     with_timeout(update.fetch_optional(db)).await?.ok_or(Error::NotFound("company"))
 }
 
@@ -112,26 +131,19 @@ pub async fn find_all(db: impl Database<'_>, ids: &[CompanyId]) -> Result<Vec<Co
 pub struct CompanyFilter {
     pub search: Option<String>,
     pub active: Option<bool>,
+    pub created: Span,
+    pub updated: Span,
 }
 
 /// A page of the companies, for administrators of the installation.
-pub async fn list(db: &PgPool, filter: &CompanyFilter, page: PageRequest) -> Result<Page<CompanyRow>> {
-    let (order, operator) = if page.descending { ("desc", "<") } else { ("asc", ">") };
-    let statement = format!(
-        "select * from companies where ($1::boolean is null or active = $1)
-             and ($2::text is null or hotline_fold(name) like hotline_pattern($2))
-             and ($5::bigint is null or id {operator} $5)
-         order by id {order} offset $3 limit $4"
-    );
-    let rows = sqlx::query_as(sqlx::AssertSqlSafe(statement)).bind(filter.active).bind(filter.search.as_deref());
-    // One row more than requested shows whether there are more.
-    let rows = rows.bind(page.offset()).bind(page.size + 1).bind(page.after()).fetch_all(db);
-    let mut rows: Vec<CompanyRow> = with_timeout(rows).await?;
-    let size = usize::try_from(page.size).unwrap_or(usize::MAX);
-    let has_more = rows.len() > size;
-    rows.truncate(size);
-    let positions = rows.iter().map(|row| Position::Id(row.id.0)).collect();
-    Ok(Page { positions, ..Page::of(rows, has_more) })
+pub async fn list(db: impl Database<'_>, filter: &CompanyFilter, page: PageRequest) -> Result<Page<CompanyRow>> {
+    Select::of_installation("select * from companies")
+        .contains("hotline_fold(name)", filter.search.as_deref())
+        .equals("active", filter.active)
+        .between("created_at", filter.created)
+        .between("updated_at", filter.updated)
+        .page(db, "id", page)
+        .await
 }
 
 /// One company, or `None`.

@@ -12,7 +12,7 @@ use crate::document::{self, Document};
 use crate::error::with_timeout;
 use crate::key::{hash, new_key};
 use crate::select::{Page, PageRequest, Select};
-use crate::table::{self, CHANGED_AT, Table};
+use crate::table::{self, CHANGED_AT, Span, Table};
 use crate::{CompanyId, Database, Error, Result, TokenId};
 
 /// Prefix of every key.
@@ -145,6 +145,8 @@ pub async fn of_companies(db: impl Database<'_>, companies: &[CompanyId]) -> Res
 pub struct TokenFilter {
     pub search: Option<String>,
     pub status: Option<TokenStatus>,
+    pub created: Span,
+    pub updated: Span,
 }
 
 /// A page of a company's tokens.
@@ -162,6 +164,8 @@ pub async fn list(
     Select::new("select * from tokens", "company_id", company)
         .only(condition)
         .contains("hotline_fold(name || E'\\n' || prefix)", filter.search.as_deref())
+        .between("created_at", filter.created)
+        .between("updated_at", filter.updated)
         .page(db, "id", page)
         .await
 }

@@ -1,5 +1,6 @@
 //! A person's own account.
 
+use chrono::{DateTime, Utc};
 use hotline_persistence::tables::people::{self, PersonId};
 use reqwest::Method;
 use serde_json::json;
@@ -34,6 +35,38 @@ async fn an_account_is_shown_and_changed_by_its_owner() {
     let (admin, _) = Person::admin(&app, "root@example.com").await;
     assert_eq!(admin.put("/account", json!({"name": "Root"})).await.data(200)["name"], "Root");
     assert_eq!(admin.get("/session").await.data(200)["person"]["name"], "Root");
+    app.stop().await;
+}
+
+#[actix_web::test]
+async fn an_update_of_an_account_with_its_current_values_moves_no_updated_at() {
+    let app = OwnApp::start().await;
+    let ana = Person::user(&app, app.company.ana, "ana@example.com").await;
+    let (admin, _) = Person::admin(&app, "root@example.com").await;
+    for (person, statement) in [
+        (ana, "select updated_at from users where email = 'ana@example.com'"),
+        (admin, "select updated_at from admins where email = 'root@example.com'"),
+    ] {
+        let updated_at =
+            async || -> DateTime<Utc> { sqlx::query_scalar(statement).fetch_one(&app.db).await.expect("a person") };
+        person.put("/account", json!({"name": "Some", "language": "pt"})).await.data(200);
+        let mut before = updated_at().await;
+        for body in [json!({}), json!({"name": " Some ", "language": "pt"}), json!({"language": "pt"})] {
+            person.put("/account", body.clone()).await.data(200);
+            assert_eq!(updated_at().await, before, "{body}");
+        }
+        for change in [json!({"language": null}), json!({"name": "Other"}), json!({"name": "Third", "language": "es"})]
+        {
+            person.put("/account", change.clone()).await.data(200);
+            let after = updated_at().await;
+            assert!(after > before, "{change}: {after}");
+            before = after;
+        }
+        person.put("/account", json!({"language": null})).await.data(200);
+        let without_language = updated_at().await;
+        person.put("/account", json!({"language": null})).await.data(200);
+        assert_eq!(updated_at().await, without_language);
+    }
     app.stop().await;
 }
 

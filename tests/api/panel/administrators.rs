@@ -121,6 +121,74 @@ async fn administrators_of_the_installation_create_and_change_companies() {
 }
 
 #[actix_web::test]
+async fn an_update_of_a_company_with_its_current_values_moves_no_updated_at() {
+    let app = OwnApp::start().await;
+    let (admin, _) = Person::admin(&app, "root@example.com").await;
+    let ana = administrator(&app).await;
+    let body = json!({"name": "Acme", "ratePerMinute": 30, "timeZone": "Europe/Lisbon", "stopWords": ["stop"]});
+    let made = admin.post("/companies", body).await.data(201).clone();
+    assert_eq!(made["updatedAt"], made["createdAt"]);
+    let path = format!("/companies/{}", made["id"]);
+    for (person, path) in [(&admin, path.as_str()), (&ana, "/company")] {
+        let mut shown = person.get(path).await.data(200).clone();
+        for body in [json!({}), shown.clone(), json!({"stopWords": shown["stopWords"]}), shown.clone()] {
+            assert_eq!(person.put(path, body.clone()).await.data(200), &shown, "{path}: {body}");
+        }
+        for change in
+            [json!({"name": "Other"}), json!({"stopWords": ["stop", "halt"]}), json!({"timeZone": "America/Lima"})]
+        {
+            let changed = person.put(path, change.clone()).await.data(200).clone();
+            let (before, after) = (shown["updatedAt"].as_str(), changed["updatedAt"].as_str());
+            assert!(after > before, "{path}: {change} leaves {before:?}");
+            shown = changed;
+        }
+    }
+    let unlimited = admin.put(&path, json!({"ratePerMinute": null})).await.data(200).clone();
+    assert_eq!(unlimited["ratePerMinute"], Value::Null);
+    assert_eq!(admin.put(&path, json!({"ratePerMinute": null})).await.data(200), &unlimited);
+    app.stop().await;
+}
+
+#[actix_web::test]
+async fn lists_of_the_panel_are_filtered_by_time_and_by_each_word() {
+    let app = OwnApp::start().await;
+    let (admin, _) = Person::admin(&app, "root@example.com").await;
+    let in_company = admin.in_company(app.company.id);
+    let company = admin.post("/companies", json!({"name": "Northern Café Ltd"})).await.data(201)["id"].clone();
+    let token = json!({"name": "Northern Shop", "permissions": {"tags": ["GET"]}});
+    let token = in_company.post("/tokens", token).await.data(201)["token"]["id"].clone();
+    for (person, path, spans) in [
+        (&admin, "/companies", &["created", "updated"][..]),
+        (&in_company, "/tokens", &["created", "updated"]),
+        (&admin, "/account/sessions", &["created"]),
+    ] {
+        let row = person.get(path).await.data(200)[0].clone();
+        for span in spans {
+            let listed = async |query: String| person.get(&format!("{path}?{query}")).await.data(200).clone();
+            let time = row[format!("{span}At")].as_str().expect("a time");
+            for empty in [format!("{span}From=2999-01-01T00:00:00Z"), format!("{span}To=2000-01-01T00:00:00Z")] {
+                assert_eq!(listed(empty.clone()).await, json!([]), "{path}: {empty}");
+            }
+            let found = listed(format!("{span}From={time}&{span}To={time}")).await;
+            let is_found = found.as_array().expect("rows").iter().any(|other| other["id"] == row["id"]);
+            assert!(is_found, "{path}: {span}: {found}");
+            let refused = person.get(&format!("{path}?{span}From=yesterday")).await;
+            assert_eq!(refused.invalid_fields(), [format!("{span}From")], "{path}");
+        }
+    }
+    for (person, path, id) in [
+        (&admin, "/companies?search=ltd%20CAFE%20northern", company),
+        (&in_company, "/tokens?search=shop%20northern", token),
+    ] {
+        let found = person.get(path).await.data(200).clone();
+        assert_eq!(found.as_array().map(Vec::len), Some(1), "{path}: {found}");
+        assert_eq!(found[0]["id"], id, "{path}");
+    }
+    assert_eq!(admin.get("/companies?search=northern%20southern").await.data(200), &json!([]));
+    app.stop().await;
+}
+
+#[actix_web::test]
 async fn channels_are_set_up_and_their_secrets_are_never_shown() {
     let app = OwnApp::start().await;
     let (other, _) = app.another_company().await;

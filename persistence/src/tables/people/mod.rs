@@ -14,6 +14,7 @@ use sqlx::{FromRow, PgConnection, PgExecutor, PgPool};
 
 use super::text_enum;
 use crate::error::with_timeout;
+use crate::table::CHANGED_AT;
 use crate::{AdminId, CompanyId, Error, Result, UserId};
 
 /// The pseudo company of administrators.
@@ -149,13 +150,15 @@ pub struct Changes {
     pub language: Option<Option<Language>>,
 }
 
-/// Updates a person's own account.
+/// Updates a person's own account. If it has these values already, nothing changes, not even `updated_at`.
 ///
 /// # Errors
 /// When the database cannot answer; [`Error::NotFound`] when the person does not exist.
 pub async fn update(db: impl PgExecutor<'_>, person: PersonId, changes: Changes) -> Result<()> {
     let statement = format!(
-        "update {} set name = coalesce($3, name), language = case when $4 then $5 else language end, updated_at = now()
+        "update {} set name = coalesce($3, name), language = case when $4 then $5 else language end,
+             updated_at = case when $3 <> name or $4 and $5 is distinct from language then {CHANGED_AT}
+                 else updated_at end
          where {}",
         person.table(),
         person.condition()

@@ -9,6 +9,7 @@ use super::{Language, PersonId};
 use crate::document::{self, Document};
 use crate::error::with_timeout;
 use crate::key::{KeyHash, hash, new_key};
+use crate::table::Span;
 use crate::tables::text_enum;
 use crate::tables::tokens::Permissions;
 use crate::{CompanyId, Id, Result};
@@ -243,16 +244,22 @@ pub struct SessionInfo {
     pub expires_at: DateTime<Utc>,
 }
 
-/// The open sessions of a person, most recently used first; at most `SESSIONS_MAX`.
-pub async fn of_person(db: impl PgExecutor<'_>, person: PersonId) -> Result<Vec<SessionInfo>> {
+/// The open sessions of a person that were created in this span, most recently used first; at most `SESSIONS_MAX`.
+pub async fn of_person(
+    db: impl PgExecutor<'_>,
+    person: PersonId,
+    (created_from, created_to): Span,
+) -> Result<Vec<SessionInfo>> {
     let select = sqlx::query_as(
         "select id, address, user_agent, created_at, seen_at,
              least(expires_at, seen_at + $3::text::interval) as expires_at
          from person_sessions where company_id = $1 and person_id = $2 and state = 'open' and expires_at > now()
              and seen_at > now() - $3::text::interval
+             and ($4::timestamptz is null or created_at >= $4) and ($5::timestamptz is null or created_at <= $5)
          order by seen_at desc, id desc",
     );
-    with_timeout(select.bind(person.company()).bind(person.id()).bind(IDLE).fetch_all(db)).await
+    let select = select.bind(person.company()).bind(person.id()).bind(IDLE).bind(created_from).bind(created_to);
+    with_timeout(select.fetch_all(db)).await
 }
 
 /// Ends one session of a person; returns whether it existed.
