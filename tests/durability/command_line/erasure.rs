@@ -109,6 +109,7 @@ async fn create_person(api: &Api, company: &Company, label: &str) -> Person {
     let later = json!({"channelId": company.phone, "contactId": id, "body": format!("Later {MARK}"),
         "sendAt": "2099-01-01T00:00:00Z"});
     api.post("/schedules", later).await.data(201);
+    change_recipient(api, company, id, label).await;
     let list = api.post("/contact-lists", json!({"name": format!("All {label}")})).await.data(201)["id"].clone();
     api.post(&format!("/contact-lists/{list}/contacts"), json!({"contactIds": [id]})).await.data(200);
     let board = api.post("/crm/boards", json!({"name": format!("Sales {label}")})).await.data(201)["id"].clone();
@@ -116,6 +117,15 @@ async fn create_person(api: &Api, company: &Company, label: &str) -> Person {
     let card = json!({"boardId": board, "crmBoardListId": stage, "name": "Carport", "contactIds": [id]});
     let card = api.post("/crm/cards", card).await.data(201)["id"].clone();
     Person { contact: contact["id"].clone(), card }
+}
+
+/// Schedules a message to the person, and changes it to another contact.
+async fn change_recipient(api: &Api, company: &Company, person: &Value, label: &str) {
+    let other = api.post("/contacts", json!({"name": format!("Other {label}")})).await.data(201)["id"].clone();
+    let body = json!({"channelId": company.webchat, "contactId": person, "body": "Later",
+        "sendAt": "2099-01-01T00:00:00Z"});
+    let schedule = api.post("/schedules", body).await.data(201)["id"].clone();
+    api.put(&format!("/schedules/{schedule}"), json!({"contactId": other})).await.data(200);
 }
 
 /// Adds recorded responses and refused rows, more than are read at once. One in a hundred mentions the person.
@@ -200,6 +210,11 @@ async fn nothing_of_an_erased_person_is_left_on_a_running_service_and_on_a_stopp
         with_database(path, marked_columns).await.iter().any(|column| column == "messages.body")
     })
     .await;
+    eventually("the change of a recipient has its event", || async {
+        let changes = api.get("/events?types=schedule.updated").await;
+        changes.data(200)[0]["previous"]["contact"]["name"] == format!("{MARK} Two")
+    })
+    .await;
     assert_eq!(marked_files(&path.join("media")).len(), 1);
     let report = run_json(path, &["contact", "erase", &first.contact.to_string(), "--company", &company_id]);
     check_report(&report, &first);
@@ -227,5 +242,55 @@ async fn nothing_of_an_erased_person_is_left_on_a_running_service_and_on_a_stopp
         sqlx::query_scalar::<_, i64>(entries).bind(company.id).fetch_one(db).await.expect("entries")
     });
     assert_eq!(audited.await, 3);
+    stop(process);
+}
+
+/// Creates three contacts of one person, with recorded responses, and merges each into the next. Returns the id of the
+/// last.
+async fn create_merged(api: &Api, label: &str) -> Value {
+    let mut stays = Value::Null;
+    for number in ["5511900000001", "5511900000002", "5511900000003"] {
+        let email = format!("{MARK}{number}@example.com");
+        let contact = json!({"name": format!("{MARK} {number}"), "number": number, "email": email});
+        let key = format!("{label}{number}");
+        let contact = Reply::of(api.keyed(Method::POST, "/contacts", &key, contact.to_string())).await;
+        let contact = contact.data(201)["id"].clone();
+        if !stays.is_null() {
+            let merge = json!({"fromContactId": stays});
+            api.post_while_busy(&format!("/contacts/{contact}/merge"), &merge).await.data(200);
+        }
+        stays = contact;
+    }
+    stays
+}
+
+#[actix_web::test]
+async fn the_contacts_that_were_merged_into_another_are_erased_with_it_also_after_it_was_deleted() {
+    let folder = prepared_folder();
+    let path = folder.path();
+    let company = with_database(path, async |db| Company::create(db, "Acme").await).await;
+    let process = serve(path);
+    let api = Api::new(process.address, &company.key);
+    let company_id = company.id.to_string();
+    for (label, is_deleted) in [("first", false), ("second", true)] {
+        let contact = create_merged(&api, label).await;
+        if is_deleted {
+            assert_eq!(api.delete(&format!("/contacts/{contact}")).await.status, 204);
+        }
+        eventually("the copies are in the tables", || async {
+            let marked = with_database(path, marked_columns).await;
+            ["events.told", "idempotency_keys.body"].into_iter().all(|copy| marked.iter().any(|column| column == copy))
+        })
+        .await;
+        // The report says that it is done only once the merged contacts are erased, too.
+        let report = run_json(path, &["contact", "erase", &contact.to_string(), "--company", &company_id]);
+        assert_eq!(report["existed"], json!(!is_deleted), "{label}: {report}");
+        let left = with_database(path, marked_columns).await;
+        assert_eq!(left, [""; 0], "{label}");
+        // A redacted event still says which contact was merged.
+        let merges = api.get("/events?types=contact.merged").await;
+        let merges = merges.data(200).as_array().expect("events");
+        assert!(!merges.is_empty() && merges.iter().all(|event| event["data"]["mergedFrom"].is_i64()), "{merges:?}");
+    }
     stop(process);
 }

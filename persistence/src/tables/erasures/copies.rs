@@ -9,7 +9,7 @@ use serde_json::Value;
 
 use super::{Erasure, redaction};
 use crate::error::with_timeout;
-use crate::tables::events;
+use crate::tables::events::{self, EventKind};
 use crate::{CompanyId, Database, Ownership, Result};
 
 /// Number of event ids that one statement searches. It takes a few hundred milliseconds.
@@ -45,6 +45,7 @@ async fn run_here<T>(
 pub async fn redact_events(db: impl Database<'_>, ownership: &Ownership, erasure: &mut Erasure) -> Result<u64> {
     let company = erasure.company_id;
     let (mut after, last, mut redacted) = (0, events::last_id(db, company).await?.0, 0);
+    find_merged_contacts(db, ownership, erasure, last).await?;
     while after < last {
         // Built again for each step: redacting events adds tickets to the traces.
         let pattern = search_pattern(erasure);
@@ -67,10 +68,36 @@ pub async fn redact_events(db: impl Database<'_>, ownership: &Ownership, erasure
     Ok(redacted)
 }
 
+/// Adds the contacts that were merged into the contact to the traces. If the contact was deleted before the erasure,
+/// only the events still name them: the deletion removes the stored merges.
+async fn find_merged_contacts(
+    db: impl Database<'_>,
+    ownership: &Ownership,
+    erasure: &mut Erasure,
+    last: i64,
+) -> Result<()> {
+    let company = erasure.company_id;
+    // From the last merge to the first, so that a contact is known before those that were merged into it earlier.
+    let mut until = last;
+    while until > 0 {
+        let find = sqlx::query_scalar::<_, String>(
+            "select told from events
+             where company_id = $1 and last_id > $2 and last_id <= $3 and types & $4 <> 0 order by last_id desc",
+        );
+        let find = find.bind(company).bind(until - EVENTS_PER_STEP).bind(until).bind(EventKind::ContactMerged.bit());
+        for text in run_here(ownership, company, find.fetch_all(db)).await? {
+            redaction::add_merged_contacts(&text, erasure);
+        }
+        until -= EVENTS_PER_STEP;
+    }
+    Ok(())
+}
+
 /// A pattern that the text of every event of the contact matches; `None` if the contact has too many records.
-fn search_pattern(Erasure { contact_id, traces, .. }: &Erasure) -> Option<String> {
-    let ids = traces.tickets.iter().chain(&traces.schedules).map(ToString::to_string);
-    let ids: Vec<String> = std::iter::once(contact_id.to_string()).chain(ids).collect();
+fn search_pattern(erasure: &Erasure) -> Option<String> {
+    let traces = &erasure.traces;
+    let records = traces.tickets.iter().chain(&traces.schedules).copied();
+    let ids: Vec<String> = erasure.contact_ids().chain(records).map(|id| id.to_string()).collect();
     if ids.len() + traces.sessions.len() > PATTERN_IDS_MAX {
         return None;
     }
@@ -90,13 +117,13 @@ fn search_pattern(Erasure { contact_id, traces, .. }: &Erasure) -> Option<String
 /// When the company is not served here, or the database cannot answer; responses that were already removed stay
 /// removed, and are not counted again.
 pub async fn forget_deliveries(db: impl Database<'_>, ownership: &Ownership, erasure: &Erasure) -> Result<u64> {
-    let Erasure { company_id, contact_id, traces, .. } = erasure;
+    let Erasure { company_id, traces, .. } = erasure;
     let tickets = traces.tickets.iter().map(|id| format!("ticket:{id}"));
     let schedules = traces.schedules.iter().map(|id| format!("schedule:{id}"));
     let sessions = traces.sessions.iter().map(|id| format!("session:{id}"));
     let cards = traces.cards.iter().map(|id| format!("card:{id}"));
-    let contact = std::iter::once(format!("contact:{contact_id}"));
-    let lanes: Vec<String> = contact.chain(tickets).chain(schedules).chain(sessions).chain(cards).collect();
+    let contacts = erasure.contact_ids().map(|id| format!("contact:{id}"));
+    let lanes: Vec<String> = contacts.chain(tickets).chain(schedules).chain(sessions).chain(cards).collect();
     let (mut after, mut changed) = ((0_i64, 0_i64), 0);
     loop {
         // All deliveries are read: no index has the lanes of finished ones.

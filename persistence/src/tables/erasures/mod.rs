@@ -27,6 +27,8 @@ const PENDING_MAX: i64 = 20;
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Traces {
+    /// Contacts that were merged into the contact: they are the same person.
+    pub contacts: BTreeSet<i64>,
     pub tickets: BTreeSet<i64>,
     pub sessions: BTreeSet<String>,
     pub schedules: BTreeSet<i64>,
@@ -37,6 +39,7 @@ pub struct Traces {
 
 impl Traces {
     fn add(&mut self, other: Self) {
+        self.contacts.extend(other.contacts);
         self.tickets.extend(other.tickets);
         self.sessions.extend(other.sessions);
         self.schedules.extend(other.schedules);
@@ -63,6 +66,18 @@ pub struct Erasure {
     pub is_readable: bool,
 }
 
+impl Erasure {
+    /// The contact and those that were merged into it.
+    fn contact_ids(&self) -> impl Iterator<Item = i64> {
+        std::iter::once(self.contact_id.0).chain(self.traces.contacts.iter().copied())
+    }
+
+    /// Whether this is the contact, or one that was merged into it.
+    fn has_contact(&self, id: i64) -> bool {
+        id == self.contact_id.0 || self.traces.contacts.contains(&id)
+    }
+}
+
 #[derive(FromRow)]
 struct ErasureRow {
     company_id: CompanyId,
@@ -83,7 +98,7 @@ impl From<ErasureRow> for Erasure {
 }
 
 /// Requests the erasure of a contact, even of a deleted one, since copies of its data may remain. The contacts that
-/// were merged into it are erased as well: they are the same person.
+/// were merged into it are erased with it: they are the same person.
 ///
 /// # Errors
 /// [`Error::NotFound`] when there is no such company; other errors when the database cannot answer.
@@ -94,11 +109,7 @@ pub async fn request(db: impl Database<'_>, company: CompanyId, contact: Contact
     let lock = sqlx::query("select from contacts where company_id = $1 and id = $2 for key share");
     with_timeout(lock.bind(company).bind(contact).execute(&mut *connection)).await?;
     let request = sqlx::query(
-        "insert into erasures (company_id, contact_id)
-         select c.id, x.contact from companies c cross join lateral (
-             select $2::bigint as contact
-             union select id from merges where company_id = $1 and noun = 'contact' and into_id = $2) x
-         where c.id = $1
+        "insert into erasures (company_id, contact_id) select id, $2::bigint from companies where id = $1
          on conflict (company_id, contact_id) do update set removed = '{}', failure = null, requested_at = now(),
              done_at = null
          where erasures.done_at is not null",
@@ -139,6 +150,7 @@ pub async fn pending(db: impl Database<'_>, slots: &SlotFilter) -> Result<Vec<Er
 #[derive(FromRow)]
 struct FoundRecords {
     exists: bool,
+    merged_contacts: Vec<i64>,
     tickets: Vec<i64>,
     /// Tickets that were merged into others: events still name them.
     merged_tickets: Vec<i64>,
@@ -161,6 +173,7 @@ pub async fn collect_traces(db: impl Database<'_>, erasure: &mut Erasure) -> Res
     let count = |number: usize| i64::try_from(number).unwrap_or(i64::MAX);
     let tickets = count(found.tickets.len());
     erasure.traces.add(Traces {
+        contacts: found.merged_contacts.into_iter().collect(),
         tickets: found.tickets.into_iter().chain(found.merged_tickets).collect(),
         sessions: found.sessions.into_iter().collect(),
         schedules: found.schedules.into_iter().collect(),
@@ -192,6 +205,8 @@ pub async fn collect_traces(db: impl Database<'_>, erasure: &mut Erasure) -> Res
 async fn find_records(db: impl Database<'_>, company: CompanyId, contact: ContactId) -> Result<FoundRecords> {
     let find = sqlx::query_as(
         "select exists (select from contacts where company_id = $1 and id = $2) as exists,
+             array(select id from merges
+                 where company_id = $1 and noun = 'contact' and into_id = $2) as merged_contacts,
              array(select id from tickets where company_id = $1 and contact_id = $2) as tickets,
              array(select m.id from tickets t
                  join merges m on m.company_id = t.company_id and m.noun = 'ticket' and m.into_id = t.id

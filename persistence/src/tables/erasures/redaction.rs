@@ -8,7 +8,7 @@ use serde_json::{Map, Value};
 use super::Erasure;
 
 /// Fields of a contact in the API that contain no personal data. They are not redacted.
-const NON_PERSONAL_FIELDS: [&str; 4] = ["id", "isGroup", "createdAt", "updatedAt"];
+const NON_PERSONAL_FIELDS: [&str; 5] = ["id", "isGroup", "createdAt", "updatedAt", "mergedFrom"];
 
 /// Redacts the events that a row contains. Returns them as JSON, and the number of changed ones; `None` if none changed
 /// or the row is unreadable. Tickets of the contact that are found in the events are added to the erasure's traces.
@@ -27,31 +27,49 @@ pub(super) fn redact_row_events(text: &str, erasure: &mut Erasure) -> Option<(St
     if changed == 0 { None } else { Some((serde_json::to_string(&events).ok()?, changed)) }
 }
 
+/// Adds the contacts that were merged into the contact, according to the events of a row, to the erasure's traces.
+pub(super) fn add_merged_contacts(text: &str, erasure: &mut Erasure) {
+    let Ok(mut events) = serde_json::from_str::<Vec<Value>>(text) else { return };
+    // A contact must be known before those that were merged into it earlier.
+    for event in events.iter_mut().rev() {
+        let Some(("c", record)) = kind_and_record(event) else { continue };
+        let merged = record.get("s").and_then(|contact| contact.get("mergedFrom")).and_then(Value::as_i64);
+        if is_of_contact(record.get("i"), erasure) {
+            erasure.traces.contacts.extend(merged);
+        }
+    }
+}
+
+/// Whether a value is the id of the contact, or of one that was merged into it.
+fn is_of_contact(id: Option<&Value>, erasure: &Erasure) -> bool {
+    id.and_then(Value::as_i64).is_some_and(|id| erasure.has_contact(id))
+}
+
 /// Redacts an event; returns whether that changed it.
 fn redact_event(event: &mut Value, erasure: &mut Erasure) -> bool {
     let before = event.clone();
-    let contact = erasure.contact_id.0;
-    let is_of_contact = match kind_and_record(event) {
+    let is_redacted = match kind_and_record(event) {
         Some(("t", record)) => redact_ticket(record, erasure),
         Some(("m", record)) => redact_message(record, erasure),
-        Some(("s", record)) => redact_fields(record, contact, &["page", "utm", "claimed"], &["c"]),
-        Some(("d", record)) => redact_schedule(record, contact),
-        Some(("c", record)) => redact_contact(record, contact),
+        Some(("s", record)) => redact_fields(record, erasure, &["page", "utm", "claimed"], &["c"]),
+        Some(("d", record)) => redact_schedule(record, erasure),
+        Some(("c", record)) => redact_contact(record, erasure),
         Some(("k", record)) => {
-            redact_card(record.get_mut("s"), contact);
+            redact_card(record.get_mut("s"), erasure);
             false
         }
         _ => false,
     };
     let Some(event) = event.as_object_mut() else { return false };
-    if is_of_contact {
+    if is_redacted {
         event.remove("p");
     } else {
-        redact_card(event.get_mut("p"), contact);
+        redact_card(event.get_mut("p"), erasure);
+        redact_recipient(event.get_mut("p"), erasure);
     }
     if let Some(by) = event.get_mut("b").and_then(Value::as_object_mut)
         && by.get("t").is_some_and(|kind| kind == "contact")
-        && by.get("i").and_then(Value::as_i64) == Some(contact)
+        && is_of_contact(by.get("i"), erasure)
     {
         by.remove("n");
     }
@@ -66,9 +84,14 @@ fn kind_and_record(event: &mut Value) -> Option<(&str, &mut Map<String, Value>)>
 }
 
 /// Removes these fields of a record and of its row, if the row belongs to the contact; returns whether it does.
-fn redact_fields(record: &mut Map<String, Value>, contact: i64, row_fields: &[&str], record_fields: &[&str]) -> bool {
+fn redact_fields(
+    record: &mut Map<String, Value>,
+    erasure: &Erasure,
+    row_fields: &[&str],
+    record_fields: &[&str],
+) -> bool {
     let Some(row) = record.get_mut("r").and_then(Value::as_object_mut) else { return false };
-    if row.get("contact_id").and_then(Value::as_i64) != Some(contact) {
+    if !is_of_contact(row.get("contact_id"), erasure) {
         return false;
     }
     row_fields.iter().for_each(|field| drop(row.remove(*field)));
@@ -78,33 +101,33 @@ fn redact_fields(record: &mut Map<String, Value>, contact: i64, row_fields: &[&s
 
 fn redact_ticket(record: &mut Map<String, Value>, erasure: &mut Erasure) -> bool {
     let id = record.get("r").and_then(|row| row.get("id")).and_then(Value::as_i64);
-    let is_of_contact = redact_fields(record, erasure.contact_id.0, &["wrapup_note"], &["c", "l"]);
-    if is_of_contact {
+    let is_redacted = redact_fields(record, erasure, &["wrapup_note"], &["c", "l"]);
+    if is_redacted {
         erasure.traces.tickets.extend(id);
     }
-    is_of_contact
+    is_redacted
 }
 
 fn redact_message(record: &mut Map<String, Value>, erasure: &Erasure) -> bool {
     let ticket = record.get("t").and_then(Value::as_i64);
-    let is_of_contact = ticket.is_some_and(|ticket| erasure.traces.tickets.contains(&ticket));
-    if is_of_contact {
+    let is_redacted = ticket.is_some_and(|ticket| erasure.traces.tickets.contains(&ticket));
+    if is_redacted {
         ["f", "e"].iter().for_each(|field| drop(record.remove(*field)));
     }
-    is_of_contact
+    is_redacted
 }
 
-fn redact_schedule(record: &mut Map<String, Value>, contact: i64) -> bool {
-    let is_of_contact = redact_fields(record, contact, &["error"], &["c"]);
-    if is_of_contact && let Some(body) = record.get_mut("r").and_then(|row| row.get_mut("body")) {
+fn redact_schedule(record: &mut Map<String, Value>, erasure: &Erasure) -> bool {
+    let is_redacted = redact_fields(record, erasure, &["error"], &["c"]);
+    if is_redacted && let Some(body) = record.get_mut("r").and_then(|row| row.get_mut("body")) {
         *body = "".into();
     }
-    is_of_contact
+    is_redacted
 }
 
-fn redact_contact(record: &mut Map<String, Value>, contact: i64) -> bool {
-    let is_of_contact = record.get("i").and_then(Value::as_i64) == Some(contact);
-    if is_of_contact && let Some(snapshot) = record.get_mut("s").and_then(Value::as_object_mut) {
+fn redact_contact(record: &mut Map<String, Value>, erasure: &Erasure) -> bool {
+    let is_redacted = is_of_contact(record.get("i"), erasure);
+    if is_redacted && let Some(snapshot) = record.get_mut("s").and_then(Value::as_object_mut) {
         for (field, value) in snapshot.iter_mut().filter(|(field, _)| !NON_PERSONAL_FIELDS.contains(&field.as_str())) {
             *value = match value {
                 _ if field == "name" => "".into(),
@@ -114,14 +137,25 @@ fn redact_contact(record: &mut Map<String, Value>, contact: i64) -> bool {
             };
         }
     }
-    is_of_contact
+    is_redacted
 }
 
 /// Removes the contact from a card.
-fn redact_card(card: Option<&mut Value>, contact: i64) {
+fn redact_card(card: Option<&mut Value>, erasure: &Erasure) {
     let contacts = card.and_then(|card| card.get_mut("contacts")).and_then(Value::as_array_mut);
     if let Some(contacts) = contacts {
-        contacts.retain(|embedded| embedded.get("id").and_then(Value::as_i64) != Some(contact));
+        contacts.retain(|embedded| !is_of_contact(embedded.get("id"), erasure));
+    }
+}
+
+/// Removes the contact from the previous values of a scheduled message that was then changed to another recipient.
+fn redact_recipient(previous: Option<&mut Value>, erasure: &Erasure) {
+    let recipient = previous.and_then(|previous| previous.get_mut("contact")).and_then(Value::as_object_mut);
+    if let Some(recipient) = recipient
+        && is_of_contact(recipient.get("id"), erasure)
+    {
+        recipient.insert("name".to_owned(), "".into());
+        recipient.insert("number".to_owned(), Value::Null);
     }
 }
 
@@ -137,9 +171,8 @@ pub(super) fn mentions(value: &Value, erasure: &Erasure) -> bool {
 }
 
 fn belongs_to_contact(object: &Map<String, Value>, erasure: &Erasure) -> bool {
-    let contact = erasure.contact_id.0;
     let number = |field: &str| object.get(field).and_then(Value::as_i64);
-    let is_contact = |field| number(field) == Some(contact);
+    let is_contact = |field: &str| is_of_contact(object.get(field), erasure);
     let is_ticket = |field| number(field).is_some_and(|ticket| erasure.traces.tickets.contains(&ticket));
     let is_session =
         |field: &str| object.get(field).and_then(Value::as_str).is_some_and(|id| erasure.traces.sessions.contains(id));
@@ -149,13 +182,15 @@ fn belongs_to_contact(object: &Map<String, Value>, erasure: &Erasure) -> bool {
         || is_ticket("ticket_id")
         || is_session("sessionId")
         || is_session("session_id")
-        || object.get("contact").and_then(|embedded| embedded.get("id")).and_then(Value::as_i64) == Some(contact)
+        || is_of_contact(object.get("contact").and_then(|embedded| embedded.get("id")), erasure)
         // A contact itself, alone or on a card.
         || object.contains_key("isGroup") && is_contact("id")
 }
 
 #[cfg(test)]
 mod tests {
+    use std::collections::BTreeSet;
+
     use serde_json::json;
 
     use super::*;
@@ -200,6 +235,39 @@ mod tests {
         assert_eq!(redacted[4]["r"]["c"]["s"], contact);
         assert!(redact_row_events(&text, &mut erasure).is_none(), "a second run changes something");
         assert!(redact_row_events("no JSON", &mut erasure).is_none());
+    }
+
+    #[test]
+    fn an_event_of_another_recipient_loses_who_the_message_was_to_before() {
+        let from = |contact: Value| {
+            let schedule = json!({"r": {"contact_id": 8, "body": "Hi"}, "c": {"n": "Link"}});
+            json!({"k": 1, "a": 5, "r": {"d": schedule}, "p": {"body": "Hello", "contact": contact}})
+        };
+        let (person, other) = (json!({"id": 7, "name": "Zelda", "number": "1"}), json!({"id": 6, "name": "Ganon"}));
+        let events = json!([from(person), from(other)]);
+        let (text, changed) = redact_row_events(&events.to_string(), &mut erasure()).expect("changed");
+        assert_eq!(changed, 1);
+        let redacted: Value = serde_json::from_str(&text).expect("JSON");
+        assert_eq!(redacted, json!([from(json!({"id": 7, "name": "", "number": null})), events[1]]));
+        assert!(redact_row_events(&text, &mut erasure()).is_none(), "a second run changes something");
+    }
+
+    #[test]
+    fn contacts_that_were_merged_into_the_contact_are_redacted_too() {
+        let event = |id: i64, contact: Value| json!({"k": 1, "a": 5, "r": {"c": {"i": id, "s": contact}}});
+        let created = |id: i64| event(id, json!({"id": id, "name": "Zelda"}));
+        let merged = |into: i64, from: i64| event(into, json!({"id": into, "name": "Zelda", "mergedFrom": from}));
+        let events = json!([created(4), created(6), merged(5, 4), merged(6, 3), merged(7, 5)]);
+        let mut erasure = erasure();
+        add_merged_contacts(&events.to_string(), &mut erasure);
+        add_merged_contacts("no JSON", &mut erasure);
+        assert_eq!(erasure.traces.contacts, BTreeSet::from([4, 5]));
+        let (text, changed) = redact_row_events(&events.to_string(), &mut erasure).expect("changed");
+        assert_eq!(changed, 3);
+        let redacted: Value = serde_json::from_str(&text).expect("JSON");
+        assert_eq!((&redacted[1], &redacted[3]), (&events[1], &events[3]));
+        assert_eq!(redacted[4]["r"]["c"]["s"], json!({"id": 7, "name": "", "mergedFrom": 5}));
+        assert!(mentions(&json!({"data": {"contactId": 4}}), &erasure));
     }
 
     #[test]

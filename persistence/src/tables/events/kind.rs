@@ -84,7 +84,7 @@ impl EventKind {
     }
 
     /// Its bit in a row's type mask.
-    pub(super) const fn bit(self) -> i64 {
+    pub(crate) const fn bit(self) -> i64 {
         1 << (self as i64)
     }
 }
