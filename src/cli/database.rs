@@ -127,8 +127,12 @@ async fn open<T>(
         }
         Err(error) => Err(error.into()),
     };
-    if let Some(server) = private_server {
-        server.stop().await?;
+    if let Some(server) = private_server
+        && let Err(error) = server.stop().await
+    {
+        // Only a warning: the result is still returned, because it may contain a secret that is printed only once.
+        let reason = failure::message_with_causes(&error);
+        failure::print(&format!("warning: the private PostgreSQL was not stopped: {reason}"));
     }
     result
 }

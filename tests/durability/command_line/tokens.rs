@@ -77,6 +77,32 @@ async fn tokens_are_rotated_and_revoked_on_a_stopped_service_and_on_a_running_on
 }
 
 #[actix_web::test]
+async fn a_key_is_printed_also_if_the_private_postgresql_does_not_stop() {
+    let folder = prepared_folder();
+    let path = folder.path();
+    let company = json(path, &["company", "create", "Acme"])["id"].to_string();
+    // The stop begins with a lock on this file, which a folder refuses.
+    let guests = path.join("postgres.guests.lock");
+    std::fs::remove_file(&guests).expect("the lock of the first command");
+    std::fs::create_dir(&guests).expect("a folder");
+    let created = run(path, &["token", "create", "crm", "--all", "--company", &company, "--json"]);
+    let refused = run(path, &["token", "rotate", "999"]);
+    std::fs::remove_dir(&guests).expect("removed");
+    // Adopts the PostgreSQL that is still running, and stops it.
+    let listed = json(path, &["token", "list"]);
+
+    let warning = "warning: the private PostgreSQL was not stopped: could not open `";
+    let stderr = String::from_utf8_lossy(&created.stderr);
+    assert!(created.status.success() && stderr.contains(warning), "{stderr}");
+    let printed: serde_json::Value = serde_json::from_slice(&created.stdout).expect("the key");
+    let key = printed["key"].as_str().expect("key");
+    assert_eq!(listed["tokens"][0]["prefix"].as_str(), Some(&key[..16]));
+    let stderr = String::from_utf8_lossy(&refused.stderr);
+    assert!(!refused.status.success() && stderr.contains(warning), "{stderr}");
+    assert!(stderr.contains("no such token"), "the failure of the command itself is missing: {stderr}");
+}
+
+#[actix_web::test]
 async fn the_tokens_and_channels_of_a_company_are_limited() {
     let folder = prepared_folder();
     let path = folder.path();
