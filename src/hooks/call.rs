@@ -94,8 +94,8 @@ pub(super) enum EventKind {
     },
     /// A reaction of ours, sent with this id, is refused after all.
     ReactionRefused { id: MessageId, target: MessageId, error: MessageError, at: Option<DateTime<Utc>> },
-    /// The text that follows the file of one of our messages has failed after all.
-    TextFailed { message: MessageId, error: MessageError },
+    /// The status of the text that follows the file of one of our messages has changed.
+    TextStatus { message: MessageId, status: DeliveryStatus },
     /// The status of all our messages to a contact up to a time has changed.
     StatusesUntil { address: String, status: DeliveryStatus, until: DateTime<Utc> },
     /// A contact has stopped the business's marketing messages at the provider.

@@ -120,7 +120,7 @@ fn conversation_key(kind: &EventKind) -> String {
         EventKind::Revision(revision) => format!("message {}", revision.message_id),
         EventKind::StatusesUntil { address, .. } | EventKind::Referral { address, .. } => format!("contact {address}"),
         EventKind::Status { message_id, .. } => format!("message {message_id}"),
-        EventKind::ReactionRefused { target: message, .. } | EventKind::TextFailed { message, .. } => {
+        EventKind::ReactionRefused { target: message, .. } | EventKind::TextStatus { message, .. } => {
             format!("message {message}")
         }
     }
@@ -304,7 +304,9 @@ async fn process_event(
             let at = at.unwrap_or_else(clock::now);
             engine.inbound.refuse_reaction(company, channel, target, id, error, at).await?;
         }
-        EventKind::TextFailed { message, error } => engine.inbound.fail_text(company, channel, message, error).await?,
+        EventKind::TextStatus { message, status } => {
+            engine.inbound.record_text_status(company, channel, message, status).await?;
+        }
         EventKind::StatusesUntil { address, status, until } => {
             engine.inbound.record_statuses_until(company, channel, &address, status, until).await?;
         }

@@ -110,7 +110,7 @@ fn add_messages(value: &Value, call: &mut Call) {
     }
 }
 
-/// The event of a status. For a reaction, and for the text that follows a file, only a failure is an event.
+/// The event of a status. For a reaction, only a failure is an event.
 fn status_event(status: &Value, message_id: String, delivery_status: DeliveryStatus) -> Option<EventKind> {
     let at = time(status, "timestamp");
     let callback_data = text(status, "biz_opaque_callback_data").unwrap_or_default();
@@ -119,8 +119,7 @@ fn status_event(status: &Value, message_id: String, delivery_status: DeliverySta
         return Some(EventKind::ReactionRefused { id, target, error, at });
     }
     if let Some(message) = callback_data.strip_suffix(TEXT_SUFFIX).and_then(|id| id.parse().ok()) {
-        let DeliveryStatus::Failed(error) = delivery_status else { return None };
-        return Some(EventKind::TextFailed { message: MessageId::new(message), error });
+        return Some(EventKind::TextStatus { message: MessageId::new(message), status: delivery_status });
     }
     // The data of any other message is its id.
     let names = callback_data.parse().ok().map(MessageId::new);

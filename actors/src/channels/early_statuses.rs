@@ -4,6 +4,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use chrono::{DateTime, Utc};
 use dashmap::DashMap;
+use hotline_persistence::MessageId;
 use hotline_persistence::tables::early_statuses::STORED_MAX;
 
 /// Maximum messages in memory, some 150 bytes each. There are more only if another system sends many messages through
@@ -83,6 +84,12 @@ impl EarlyStatusIndex {
 /// message with three files is stored as `m`, `m#2` and `m#3`; the key is `m#`, which is no message's id.
 pub(crate) fn parts_key(id: &str) -> Option<&str> {
     id.find('#').map(|end| &id[..=end])
+}
+
+/// The key under which it is stored that a status has named the text that follows the file of this message of ours. It
+/// is no provider's id: the text is a message at the provider, but not here.
+pub(crate) fn text_key(message: MessageId) -> String {
+    format!("{message} text")
 }
 
 #[cfg(test)]

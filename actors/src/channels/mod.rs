@@ -12,10 +12,11 @@ mod provider;
 mod withdrawals;
 
 use channel_key::ChannelKey;
-pub(crate) use early_statuses::{EARLY_STATUSES_MAX, EarlyStatusIndex, TableRoom, parts_key};
+pub(crate) use early_statuses::{EARLY_STATUSES_MAX, EarlyStatusIndex, TableRoom, parts_key, text_key};
 pub(crate) use in_transit::{InTransit, TransitEnded};
 pub(crate) use inbox::{Inbox, MessageLock, RECEIVED_IDS_MAX};
 pub(crate) use inboxes::{Inboxes, provider_ids};
+pub(crate) use named_messages::NamedSend;
 pub use outbox::{AttemptCount, ChannelSender, SendingOptions, SendingStats};
 pub(crate) use outbox::{Outboxes, StatusDecider};
 pub(crate) use own_sends::SentPart;

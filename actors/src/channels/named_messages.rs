@@ -16,9 +16,18 @@ const NAMED_MAX: usize = 50_000;
 /// status after the call.
 const NAMED_FOR: Duration = Duration::from_secs(600);
 
+/// What statuses name: one send of a message of ours.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(crate) enum NamedSend {
+    /// The message, or only its file if its text is sent separately.
+    Message(MessageId),
+    /// The text that follows the file. Instead of a provider's id it has a key of ours ([`super::text_key`]).
+    Text(MessageId),
+}
+
 /// The messages that early statuses have named.
 pub(crate) struct NamedMessages {
-    provider_ids: TtlCache<(ChannelKey, MessageId), String>,
+    provider_ids: TtlCache<(ChannelKey, NamedSend), String>,
     /// Notified when a message was named.
     changes: watch::Sender<()>,
 }
@@ -30,28 +39,28 @@ impl Default for NamedMessages {
 }
 
 impl NamedMessages {
-    /// Records that a status of the channel has named a message, with the provider's id of it.
-    pub(crate) fn record(&self, channel: ChannelKey, message: MessageId, provider_message_id: &str) {
-        self.provider_ids.insert((channel, message), provider_message_id.to_owned());
+    /// Records that a status of the channel has named a send, with the provider's id of it.
+    pub(crate) fn record(&self, channel: ChannelKey, send: NamedSend, provider_message_id: &str) {
+        self.provider_ids.insert((channel, send), provider_message_id.to_owned());
         self.changes.send_replace(());
     }
 
-    /// The provider's id of a message, if a status has named it.
-    pub(crate) fn provider_id(&self, channel: ChannelKey, message: MessageId) -> Option<String> {
-        self.provider_ids.get(&(channel, message))
+    /// The provider's id of a send, if a status has named it.
+    pub(crate) fn provider_id(&self, channel: ChannelKey, send: NamedSend) -> Option<String> {
+        self.provider_ids.get(&(channel, send))
     }
 
-    /// The provider's id of a message as soon as a status has named it; `None` if none does within `time_max`.
+    /// The provider's id of a send as soon as a status has named it; `None` if none does within `time_max`.
     pub(crate) async fn wait_for_provider_id(
         &self,
         channel: ChannelKey,
-        message: MessageId,
+        send: NamedSend,
         time_max: Duration,
     ) -> Option<String> {
         let mut changes = self.changes.subscribe();
         let wait = async {
             loop {
-                let id = self.provider_id(channel, message);
+                let id = self.provider_id(channel, send);
                 if id.is_some() || changes.changed().await.is_err() {
                     return id;
                 }
@@ -75,7 +84,8 @@ mod tests {
 
     const PHONE: ChannelKey = (CompanyId::new(1), ChannelId::new(1));
     const OTHER: ChannelKey = (CompanyId::new(2), ChannelId::new(1));
-    const MESSAGE: MessageId = MessageId::new(7);
+    const MESSAGE: NamedSend = NamedSend::Message(MessageId::new(7));
+    const TEXT: NamedSend = NamedSend::Text(MessageId::new(7));
 
     #[tokio::test]
     async fn a_wait_finds_the_status_that_came_before_or_during_it_on_its_own_channel_only() {
@@ -84,7 +94,8 @@ mod tests {
         let wait = named.wait_for_provider_id(PHONE, MESSAGE, Duration::from_secs(600));
         let record = async {
             named.record(OTHER, MESSAGE, "wamid.other");
-            named.record(PHONE, MessageId::new(8), "wamid.8");
+            named.record(PHONE, NamedSend::Message(MessageId::new(8)), "wamid.8");
+            named.record(PHONE, TEXT, "7 text");
             tokio::task::yield_now().await;
             named.record(PHONE, MESSAGE, "wamid.7");
         };

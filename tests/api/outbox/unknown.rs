@@ -11,8 +11,8 @@ use serde_json::{Value, json};
 
 use super::{Office, fast, number, patient};
 use crate::support::form::Form;
-use crate::support::provider::Answer;
 use crate::support::provider::hooks::{Phone, signature};
+use crate::support::provider::{Answer, Call};
 use crate::support::seed::APP_SECRET;
 use crate::support::service::TestOptions;
 use crate::support::{eventually, patience};
@@ -75,6 +75,41 @@ impl Office {
         let is_unknown = || async { self.attempts_and_outcome(job).await == json!([1, "unknown"]) };
         eventually("the message is in doubt", is_unknown).await;
         self.wait_for_status(job, "queued").await;
+    }
+
+    /// Sends a voice message with a text, of which the answer to the text is lost; returns its job once it is in doubt.
+    async fn voice_with_lost_text(&self, channel: &ChannelRow, account: &str) -> String {
+        self.provider.next(account, [Answer::Accept, lost()]);
+        let form = Form::default().text("type", "media").text("channelId", channel.id).text("number", number(1));
+        let form = form.text("body", "the text").file("v.ogg", "audio/ogg", OPUS);
+        let job = self.app.api.send_form(form).await.data(202)["jobId"].as_str().expect("a job").to_owned();
+        self.provider.called_times(account, 2).await;
+        self.wait_for_doubt(&job).await;
+        job
+    }
+
+    /// Restarts the service, which then has this [`sending`].
+    async fn restarted(self, outcome_wait: Duration) -> Self {
+        let Self { app, provider } = self;
+        let defaults = TestOptions::default();
+        let engine = EngineOptions { sending: sending(outcome_wait), ..defaults.engine.clone() };
+        let options = TestOptions { engine, ..defaults };
+        Self { app: app.restarted(&options, async |_| {}).await, provider }
+    }
+
+    /// Stores a status that names a message, as if the process had ended before the outbox used it.
+    async fn store_named(&self, channel: &ChannelRow, provider_id: &str, names: Option<i64>) {
+        sqlx::query(
+            "insert into early_statuses (company_id, channel_id, provider_message_id, status, at, names)
+             values ($1, $2, $3, 'delivered', now(), $4)",
+        )
+        .bind(channel.company_id)
+        .bind(channel.id)
+        .bind(provider_id)
+        .bind(names)
+        .execute(&self.app.db)
+        .await
+        .expect("a status");
     }
 }
 
@@ -146,21 +181,63 @@ async fn a_file_that_a_status_names_is_followed_by_its_text() {
 async fn a_text_whose_answer_was_lost_follows_its_file_even_after_a_restart() {
     let office = office(FOREVER).await;
     let channel = office.channel(ChannelType::Whatsapp, "2006", |_| {}).await;
-    office.provider.next("2006", [Answer::Accept, lost()]);
-    let form = Form::default().text("type", "media").text("channelId", channel.id).text("number", number(1));
-    let form = form.text("body", "the text").file("v.ogg", "audio/ogg", OPUS);
-    let job = office.app.api.send_form(form).await.data(202)["jobId"].as_str().expect("a job").to_owned();
-    office.provider.called_times("2006", 2).await;
-    office.wait_for_doubt(&job).await;
+    let job = office.voice_with_lost_text(&channel, "2006").await;
     let file = office.provider.calls("2006")[0].clone();
     let id = file.accepted.expect("an id");
     office.status(&channel, "2006", &id, "delivered", &file.body["biz_opaque_callback_data"]).await;
-    let Office { app, provider } = office;
-    let office = Office { app: crate::steps::restarted(app).await, provider };
+    // The wait for a status that names the text is over.
+    let office = office.restarted(Duration::ZERO).await;
     office.wait_for_status(&job, "delivered").await;
     let calls = office.provider.calls("2006");
     assert_eq!((calls.len(), calls[2].text()), (3, "the text"), "not the file once, and its text twice");
     office.close().await;
+}
+
+#[actix_web::test]
+async fn a_text_that_a_status_names_is_not_sent_again_after_its_file() {
+    let office = office(FOREVER).await;
+    for (account, reported) in [("2007", "sent"), ("2008", "failed")] {
+        let channel = office.channel(ChannelType::Whatsapp, account, |_| {}).await;
+        let job = office.voice_with_lost_text(&channel, account).await;
+        let [file, text]: [Call; 2] = office.provider.calls(account).try_into().expect("a file and its text");
+        let report = async |id: &str, status: &str, call: &Call| {
+            office.status(&channel, account, id, status, &call.body["biz_opaque_callback_data"]).await;
+        };
+        report("wamid.text", reported, &text).await;
+        let message = office.wait_for_status(&job, "sent").await;
+        assert_eq!(message["error"].is_null(), reported == "sent", "{message}");
+        assert_eq!(office.attempts_and_outcome(&job).await, json!([1, null]));
+        // The message has the id and the status of its file.
+        report("wamid.text", "read", &text).await;
+        office.wait_for_status(&job, "sent").await;
+        report(file.accepted.as_deref().expect("an id"), "delivered", &file).await;
+        office.wait_for_status(&job, "delivered").await;
+        assert_eq!(office.provider.calls(account).len(), 2, "the text was sent again");
+    }
+    office.close().await;
+}
+
+#[actix_web::test]
+async fn the_doubt_about_a_text_outlasts_a_restart() {
+    for was_named in [true, false] {
+        let office = office(FOREVER).await;
+        let channel = office.channel(ChannelType::Whatsapp, "2009", |_| {}).await;
+        let job = office.voice_with_lost_text(&channel, "2009").await;
+        let callback = office.provider.calls("2009")[1].body["biz_opaque_callback_data"].clone();
+        if was_named {
+            // Texts are stored under their callback data.
+            office.store_named(&channel, callback.as_str().expect("a text"), None).await;
+        }
+        let office = office.restarted(FOREVER).await;
+        if !was_named {
+            office.wait_for_doubt(&job).await;
+            office.status(&channel, "2009", "wamid.text", "delivered", &callback).await;
+        }
+        office.wait_for_status(&job, "sent").await;
+        assert_eq!(office.attempts_and_outcome(&job).await, json!([1, null]));
+        assert_eq!(office.provider.calls("2009").len(), 2, "the text was sent again");
+        office.close().await;
+    }
 }
 
 #[actix_web::test]
@@ -190,23 +267,9 @@ async fn a_doubt_outlasts_a_restart() {
         let message = office.app.api.get(&format!("/messages/jobs/{job}")).await.data(200)["messageId"].clone();
         assert_eq!(callback, json!(message.to_string()));
         if was_named {
-            // As if the process had stored the status and ended before the outbox used it.
-            sqlx::query(
-                "insert into early_statuses (company_id, channel_id, provider_message_id, status, at, names)
-                 values ($1, $2, 'wamid.lost', 'delivered', now(), $3)",
-            )
-            .bind(channel.company_id)
-            .bind(channel.id)
-            .bind(message.as_i64())
-            .execute(&office.app.db)
-            .await
-            .expect("a status");
+            office.store_named(&channel, "wamid.lost", message.as_i64()).await;
         }
-        let Office { app, provider } = office;
-        let defaults = TestOptions::default();
-        let engine = EngineOptions { sending: sending(FOREVER), ..defaults.engine.clone() };
-        let options = TestOptions { engine, ..defaults };
-        let office = Office { app: app.restarted(&options, async |_| {}).await, provider };
+        let office = office.restarted(FOREVER).await;
         if !was_named {
             office.wait_for_doubt(&job).await;
             office.status(&channel, "2005", "wamid.lost", "delivered", &callback).await;

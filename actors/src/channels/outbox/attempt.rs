@@ -11,13 +11,13 @@ use hotline_persistence::tables::early_statuses;
 use hotline_persistence::tables::messages::{
     self, AttemptRow, DeliveryStatus, DeliveryStatusRow, MessageError, Revision,
 };
-use hotline_persistence::{CompanyId, ContactId, MessageId};
+use hotline_persistence::{CompanyId, ContactId};
 
 use super::ChannelKey;
 use super::outgoing::Outgoing;
 use super::sender_scope::SenderScope;
 use crate::Refusal;
-use crate::channels::{Accepted, Account, CHECKS_MAX, Delivery, SendFailure, WithdrawalVersion};
+use crate::channels::{Accepted, Account, CHECKS_MAX, Delivery, NamedSend, SendFailure, WithdrawalVersion, text_key};
 use crate::clock::now;
 use crate::tickets::{Author, Revise, UpdateDeliveryStatus};
 
@@ -58,10 +58,13 @@ impl Decision {
         AttemptOutcome::Decided(Self { delivery_status, at: now(), provider_message_id, is_named: false })
     }
 
-    /// The decision for a message whose answer was lost: a later status names it, so the provider has it.
-    pub(super) fn sent_as_named(provider_message_id: String) -> Self {
-        let (delivery_status, provider_message_id) = (DeliveryStatus::Sent, Some(provider_message_id));
-        Self { delivery_status, at: now(), provider_message_id, is_named: true }
+    /// The decision for a message whose answer was lost: a later status names [`Outgoing::current_send`] with this id,
+    /// so the provider has it.
+    pub(super) fn sent_as_named(outgoing: &Outgoing, id: String) -> Self {
+        // A message whose text follows its file has the id of the file.
+        let provider_message_id =
+            outgoing.file_accepted.get().map_or(Some(id), |file| file.provider_message_id.clone());
+        Self { delivery_status: DeliveryStatus::Sent, at: now(), provider_message_id, is_named: true }
     }
 
     /// The status of a message that is given up after this failure.
@@ -155,9 +158,8 @@ fn outcome_of_earlier_attempt(
     outgoing: &Outgoing,
 ) -> Option<AttemptOutcome> {
     let attempts = outgoing.attempts();
-    // Only WhatsApp's statuses name messages. They do not name the text that follows a file: once the file is accepted,
-    // only this text is in doubt.
-    let may_be_named = kind == Some(ChannelType::Whatsapp) && outgoing.file_accepted.get().is_none();
+    // Only WhatsApp's statuses name messages.
+    let may_be_named = kind == Some(ChannelType::Whatsapp);
     if attempts.is_in_doubt() {
         let reason = attempts.reason.unwrap_or_else(|| "the service was stopped before the answer".to_owned());
         let failure = SendFailure::Unknown { reason, is_file_only: attempts.is_file_only, may_be_named };
@@ -167,15 +169,15 @@ fn outcome_of_earlier_attempt(
         return None;
     }
     let channel = (outgoing.message.company_id, outgoing.message.channel_id);
-    let id = scope.inboxes.named_messages.provider_id(channel, outgoing.id())?;
-    if attempts.is_file_only {
+    let id = scope.inboxes.named_messages.provider_id(channel, outgoing.current_send())?;
+    if attempts.is_file_only && outgoing.file_accepted.get().is_none() {
         // The status names the message's file. Its text is still to be sent.
         outgoing.end_file_doubt();
         // Nothing else sets `file_accepted` between two attempts.
         let _ = outgoing.file_accepted.set(Accepted { provider_message_id: Some(id), text_message_id: None });
         return None;
     }
-    Some(AttemptOutcome::Decided(Decision::sent_as_named(id)))
+    Some(AttemptOutcome::Decided(Decision::sent_as_named(outgoing, id)))
 }
 
 /// Makes the last checks and calls the provider.
@@ -238,16 +240,28 @@ async fn call_provider(scope: &SenderScope, delivery: Delivery) -> Result<Accept
     if is_echoed { own_sends.end(channel, &message, outcome, file_accepted.get()) } else { outcome }
 }
 
-/// The provider's id of a message in doubt, once a status has named it; `None` if none does within `time_max`.
+/// The provider's id of a send in doubt, once a status has named it; `None` if none does within `time_max`.
 pub(super) async fn find_provider_id(
     scope: &SenderScope,
     (company, channel): ChannelKey,
-    message: MessageId,
+    send: NamedSend,
     time_max: Duration,
 ) -> Option<String> {
+    let (NamedSend::Message(message) | NamedSend::Text(message)) = send;
     let base = scope.base.clone();
     // The status may have arrived before a restart.
-    let query = async move { early_statuses::find_provider_id(base.db(company), company, channel, message).await };
+    let query = async move {
+        match send {
+            NamedSend::Message(_) => {
+                early_statuses::find_provider_id(base.db(company), company, channel, message).await
+            }
+            NamedSend::Text(_) => {
+                let key = text_key(message);
+                let stored = early_statuses::of_message(base.db(company), company, channel, &key).await;
+                stored.map(|stored| (!stored.is_empty()).then_some(key))
+            }
+        }
+    };
     match scope.base.background.spawn(query).await {
         Ok(Ok(Some(id))) => return Some(id),
         Ok(Ok(None)) => {}
@@ -258,7 +272,7 @@ pub(super) async fn find_provider_id(
             tracing::error!(%error, message.id = %message, "could not look up the status of a message in doubt");
         }
     }
-    scope.inboxes.named_messages.wait_for_provider_id((company, channel), message, time_max).await
+    scope.inboxes.named_messages.wait_for_provider_id((company, channel), send, time_max).await
 }
 
 /// Why a campaign's message is withdrawn; `None` if it may be sent, as of the time of return. The tables are queried

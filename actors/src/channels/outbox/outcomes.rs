@@ -291,14 +291,10 @@ impl ChannelSender {
         let time_max = self.options().outcome_wait.saturating_sub(age);
         self.state.pending_events.push(
             async move {
-                let provider_message_id = if !doubt.may_be_named {
-                    None
-                } else if outgoing.file_accepted.get().is_some() {
-                    // The file is accepted, so its text is in doubt, which statuses do not name.
-                    tokio::time::sleep(time_max).await;
-                    None
+                let provider_message_id = if doubt.may_be_named {
+                    attempt::find_provider_id(&scope, channel, outgoing.current_send(), time_max).await
                 } else {
-                    attempt::find_provider_id(&scope, channel, outgoing.id(), time_max).await
+                    None
                 };
                 Event::DoubtEnded { outgoing, doubt, seq, provider_message_id }
             }
@@ -322,7 +318,10 @@ impl ChannelSender {
                 let now = Instant::now();
                 self.state.lanes.schedule(outgoing.contact(), now, now);
             }
-            Some(id) => self.record_outcome(outgoing, Decision::sent_as_named(id)),
+            Some(id) => {
+                let decision = Decision::sent_as_named(&outgoing, id);
+                self.record_outcome(outgoing, decision);
+            }
             None if outgoing.is_of_campaign() => {
                 match seq {
                     Some(seq) => self.state.recent_outcomes.record(seq, outgoing.id()),

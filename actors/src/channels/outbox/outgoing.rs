@@ -12,7 +12,7 @@ use hotline_persistence::tables::source::Source;
 use hotline_persistence::{Change, ContactId, MessageId, TicketId};
 use parking_lot::Mutex;
 
-use crate::channels::Accepted;
+use crate::channels::{Accepted, NamedSend};
 use crate::tickets::Ticket;
 
 /// A message that waits for its provider.
@@ -76,6 +76,15 @@ impl Outgoing {
 
     pub(super) fn id(&self) -> MessageId {
         self.message.id
+    }
+
+    /// What a status names if the answer to the current attempt is lost: once the file is accepted, only its text is
+    /// sent.
+    pub(super) fn current_send(&self) -> NamedSend {
+        match self.file_accepted.get() {
+            Some(_) => NamedSend::Text(self.id()),
+            None => NamedSend::Message(self.id()),
+        }
     }
 
     pub(super) fn contact(&self) -> ContactId {

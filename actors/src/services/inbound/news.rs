@@ -17,7 +17,7 @@ use crate::channels::{Inbox, parts_key};
 use crate::clock::now;
 use crate::conversations::Slot;
 use crate::seen::Membership;
-use crate::tickets::{AddNotice, FailText, Revise};
+use crate::tickets::{AddNotice, Revise};
 
 /// A provider's report that a message was edited or deleted, or that someone has reacted to it.
 #[derive(Clone, Debug)]
@@ -157,26 +157,6 @@ impl Inbound {
         let Some(row) = row.filter(|row| row.channel_id == channel) else { return Ok(()) };
         let revision = Revision::ReactionSent { id: reaction, error: Some(error) };
         self.revise_row(company, &row, revision, at).await.map(drop)
-    }
-
-    /// Records that a message's text, sent after its file, has failed, although the provider had accepted it.
-    ///
-    /// # Errors
-    /// [`Refusal::Unavailable`] when it cannot be recorded now: the provider should retry.
-    pub async fn fail_text(
-        &self,
-        company: CompanyId,
-        channel: ChannelId,
-        message: MessageId,
-        error: MessageError,
-    ) -> Result<(), Refusal> {
-        let row = self.base.reads().message(company, message).await?;
-        let Some(row) = row.filter(|row| row.channel_id == channel && row.error.is_none()) else { return Ok(()) };
-        match self.tickets.ask_following(company, row.ticket_id, FailText { message, error }).await {
-            // The message was deleted with its contact.
-            Err(Refusal::NotFound) => Ok(()),
-            outcome => outcome,
-        }
     }
 
     /// Applies the stored revisions of a message that has become known; `false` if there are none. They stay stored

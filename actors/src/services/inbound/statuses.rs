@@ -7,15 +7,17 @@ use std::time::Duration;
 use chrono::{DateTime, Utc};
 use hotline_persistence::tables::early_revisions;
 use hotline_persistence::tables::early_statuses::{self, EarlyStatus};
-use hotline_persistence::tables::messages::{self, DeliveryStatus, MessageRef};
+use hotline_persistence::tables::messages::{
+    self, DeliveryStatus, MessageError, MessageRef, MessageRow, MessageStatus,
+};
 use hotline_persistence::{ChannelId, CompanyId, MessageId};
 
 use super::Inbound;
 use crate::Refusal;
 use crate::base::retry::while_unavailable;
-use crate::channels::{EARLY_STATUSES_MAX, EarlyStatusIndex, Inbox, RECEIVED_IDS_MAX};
+use crate::channels::{EARLY_STATUSES_MAX, EarlyStatusIndex, Inbox, NamedSend, RECEIVED_IDS_MAX, text_key};
 use crate::clock::now;
-use crate::tickets::UpdateDeliveryStatus;
+use crate::tickets::{FailText, UpdateDeliveryStatus};
 
 /// How long a status or revision waits for its message. A message that was sent is known once the provider has
 /// answered: after seconds, or minutes across a restart.
@@ -97,7 +99,8 @@ impl Inbound {
             names,
         };
         if let Some(message) = names {
-            self.inboxes.named_messages.record((company, channel), message, provider_message_id);
+            let send = NamedSend::Message(message);
+            self.inboxes.named_messages.record((company, channel), send, provider_message_id);
         }
         self.store_early_status(&inbox, &early).await?;
         if let Some(message) = names {
@@ -108,6 +111,63 @@ impl Inbound {
             self.apply_early_statuses(company, channel, vec![provider_message_id.to_owned()]);
         }
         Ok(())
+    }
+
+    /// Records a status of the text that follows a message's file. The message keeps its own status, that of its file,
+    /// and shows why its text has failed. While the message is queued, the status proves to the outbox that the
+    /// provider has the text.
+    ///
+    /// # Errors
+    /// [`Refusal::Unavailable`] when it cannot be recorded now: the provider should retry.
+    pub async fn record_text_status(
+        self: &Arc<Self>,
+        company: CompanyId,
+        channel: ChannelId,
+        message: MessageId,
+        delivery_status: DeliveryStatus,
+    ) -> Result<(), Refusal> {
+        let row = self.base.reads().message(company, message).await?;
+        let Some(row) = row.filter(|row| row.channel_id == channel) else { return Ok(()) };
+        if row.status == MessageStatus::Queued {
+            self.record_named_text(company, channel, message).await?;
+        }
+        match delivery_status {
+            DeliveryStatus::Failed(error) if row.error.is_none() => self.fail_text(&row, error).await,
+            _ => Ok(()),
+        }
+    }
+
+    /// Records for the outbox that the provider has the text that follows a message's file; stored, because a restart
+    /// may come before the outbox uses it.
+    async fn record_named_text(
+        self: &Arc<Self>,
+        company: CompanyId,
+        channel: ChannelId,
+        message: MessageId,
+    ) -> Result<(), Refusal> {
+        let key = text_key(message);
+        self.inboxes.named_messages.record((company, channel), NamedSend::Text(message), &key);
+        let inbox = self.inbox(company, channel).await?;
+        let early = EarlyStatus {
+            company_id: company,
+            channel_id: channel,
+            provider_message_id: key,
+            // One for all statuses of the text: it matters only that there is any.
+            delivery_status: DeliveryStatus::Sent,
+            at: now(),
+            names: None,
+        };
+        self.store_early_status(&inbox, &early).await
+    }
+
+    /// Records that a message's text, sent after its file, has failed.
+    async fn fail_text(&self, row: &MessageRow, error: MessageError) -> Result<(), Refusal> {
+        let failure = FailText { message: row.id, error };
+        match self.tickets.ask_following(row.company_id, row.ticket_id, failure).await {
+            // The message was deleted with its contact.
+            Err(Refusal::NotFound) => Ok(()),
+            outcome => outcome,
+        }
     }
 
     /// Stores a status until its message is known; drops it if its channel has too many of them.
