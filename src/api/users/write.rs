@@ -1,6 +1,7 @@
 //! Creating and changing users.
 
 use std::borrow::Cow;
+use std::cell::Cell;
 
 use actix_web::web::Data;
 use hotline_actors::{FieldError, Removal};
@@ -11,7 +12,7 @@ use hotline_persistence::tables::profiles::{self, ProfileRow};
 use hotline_persistence::tables::queues::Queue;
 use hotline_persistence::tables::users::{self, User, WORKS_IN_QUEUE};
 use hotline_persistence::{CompanyId, Db, ProfileId, QueueId, UserId};
-use sqlx::PgConnection;
+use sqlx::{PgConnection, PgExecutor};
 
 use super::privileges::UserChange;
 use super::{administrators, privileges};
@@ -22,6 +23,9 @@ use crate::app::App;
 use crate::web::admission::passwords;
 use crate::web::request::values::{Name, SignInEmail};
 use crate::web::{ApiError, ApiResult, Body, Caller, Created, Fields, Idempotency, Input, Json, Patch, PathId};
+
+/// How often a change of a user's queues is attempted while other requests add the user to further ones.
+const ATTEMPTS_MAX: usize = 8;
 
 impl Plain for User {
     const IS_IN_DIRECTORY: bool = true;
@@ -150,28 +154,14 @@ pub async fn update(
         Patch::Absent | Patch::Null => None,
     };
     let (columns, queues) = body.0.0.with_hash(caller.company, current.as_ref()).await?;
-    let queues_to_leave = match &queues {
-        Some(queues) => find_queues_to_leave(&app, company, id.0, queues).await?,
-        None => Vec::new(),
-    };
-    let update = UserUpdate { caller: &caller, id: id.0, columns, queues };
-    if queues_to_leave.is_empty() {
-        let transaction = idempotency.transaction(app.db(company), async |db| update.write(db).await);
-        return refresh_after(&app, company, transaction).await;
-    }
-    let removals: Vec<Removal> = queues_to_leave.iter().map(|queue| Removal::Member(*queue, id.0)).collect();
-    // As in a deletion, tickets are released before the user is changed, and outside of the transaction, which must not
-    // wait for their actors. An interrupted change leaves the user in the queues, and can be repeated.
-    let leave_and_write = async |db: Db<'_>| {
-        // Before any ticket is released, this finds out whether the change is refused.
-        idempotency.dry_run(db, async |db| update.write(db).await).await?;
-        for queue in &queues_to_leave {
-            app.engine.tickets.release(company, id.0, Some(*queue), caller.author()).await?;
+    let update = UserUpdate { caller: &caller, id: id.0, columns, queues, is_outdated: Cell::new(false) };
+    for _ in 0..ATTEMPTS_MAX {
+        let outcome = update.attempt(&app, &idempotency).await;
+        if !update.is_outdated.take() {
+            return outcome;
         }
-        hotline_persistence::fail_point!("leaver_released", |_| Err(ApiError::unavailable()));
-        idempotency.transaction(db, async |db| update.write(db).await).await
-    };
-    app.engine.assignment.delete_all_guarded(company, removals, leave_and_write).await
+    }
+    Err(ApiError::unavailable())
 }
 
 /// A change of a user, to be written in a transaction.
@@ -180,12 +170,43 @@ struct UserUpdate<'a> {
     id: UserId,
     columns: Columns,
     queues: Option<Vec<QueueId>>,
+    /// Whether the last attempt was given up because the user was meanwhile added to another queue, which the change
+    /// also removes.
+    is_outdated: Cell<bool>,
 }
 
 impl UserUpdate<'_> {
-    /// Writes the change, after checks in the same transaction that the caller may make it.
-    async fn write(&self, db: &mut PgConnection) -> ApiResult<Json<User>> {
-        let Self { caller, id, columns, queues } = self;
+    /// Makes the change, after the user's open tickets in the queues that they leave were released.
+    async fn attempt(&self, app: &App, idempotency: &Idempotency) -> ApiResult<Json<User>> {
+        let (company, id) = (self.caller.company, self.id);
+        let queues_to_leave = match &self.queues {
+            Some(queues) => find_queues_to_leave(app.db(company), company, id, queues).await?,
+            None => Vec::new(),
+        };
+        let to_leave = &queues_to_leave[..];
+        if to_leave.is_empty() {
+            let transaction = idempotency.transaction(app.db(company), async |db| self.write(db, to_leave).await);
+            return refresh_after(app, company, transaction).await;
+        }
+        let removals: Vec<Removal> = to_leave.iter().map(|queue| Removal::Member(*queue, id)).collect();
+        // As in a deletion, tickets are released before the user is changed, and outside of the transaction, which must
+        // not wait for their actors. An interrupted change leaves the user in the queues, and can be repeated.
+        let leave_and_write = async |db: Db<'_>| {
+            // Before any ticket is released, this finds out whether the change is refused.
+            idempotency.dry_run(db, async |db| self.write(db, to_leave).await).await?;
+            for queue in to_leave {
+                app.engine.tickets.release(company, id, Some(*queue), self.caller.author()).await?;
+            }
+            hotline_persistence::fail_point!("leaver_released", |_| Err(ApiError::unavailable()));
+            idempotency.transaction(db, async |db| self.write(db, to_leave).await).await
+        };
+        app.engine.assignment.delete_all_guarded(company, removals, leave_and_write).await
+    }
+
+    /// Writes the change, after checks in the same transaction that the caller may make it, and that the user leaves no
+    /// queues but `to_leave`.
+    async fn write(&self, db: &mut PgConnection, to_leave: &[QueueId]) -> ApiResult<Json<User>> {
+        let Self { caller, id, columns, queues, is_outdated: _ } = self;
         let (company, id) = (caller.company, *id);
         if caller.token().is_some() {
             privileges::check_integration(&mut *db, company, id, UserChange::Update(columns)).await?;
@@ -204,13 +225,26 @@ impl UserUpdate<'_> {
         if must_keep_administrator {
             administrators::check_remaining(&mut *db, company, None).await?;
         }
-        if let Some(queues) = queues
-            && users::QUEUES.set(&mut *db, company, id, queues).await?
-        {
-            check_links(&mut *db, company, &users::QUEUES).await?;
-            table::touch::<User>(&mut *db, company, id).await?;
+        if let Some(queues) = queues {
+            self.write_queues(&mut *db, queues, to_leave).await?;
         }
         Ok(Json::of(find(db, company, id).await?))
+    }
+
+    /// Replaces the queues of the user, who must be locked: they then join no queue until the transaction ends.
+    async fn write_queues(&self, db: &mut PgConnection, queues: &[QueueId], to_leave: &[QueueId]) -> ApiResult<()> {
+        let (company, id) = (self.caller.company, self.id);
+        let queues_to_leave = find_queues_to_leave(&mut *db, company, id, queues).await?;
+        if queues_to_leave.iter().any(|queue| !to_leave.contains(queue)) {
+            // Tickets of a queue that they joined since may already be assigned to them.
+            self.is_outdated.set(true);
+            return Err(ApiError::unavailable());
+        }
+        if users::QUEUES.set(&mut *db, company, id, queues).await? {
+            check_links(&mut *db, company, &users::QUEUES).await?;
+            table::touch::<User>(db, company, id).await?;
+        }
+        Ok(())
     }
 }
 
@@ -237,12 +271,12 @@ fn check_own_sign_in(caller: &Caller, id: UserId, input: &UserInput) -> ApiResul
 
 /// The user's current queues that are not among the new ones, `queues`.
 async fn find_queues_to_leave(
-    app: &App,
+    db: impl PgExecutor<'_>,
     company: CompanyId,
     id: UserId,
     queues: &[QueueId],
 ) -> ApiResult<Vec<QueueId>> {
-    let row: Option<User> = table::find(app.db(company), company, id).await?;
+    let row: Option<User> = table::find(db, company, id).await?;
     let row = row.ok_or_else(ApiError::not_found)?;
     Ok(row.queues.into_iter().map(|queue| queue.id).filter(|queue| !queues.contains(queue)).collect())
 }

@@ -6,14 +6,15 @@ use std::time::Duration;
 
 use futures_util::future::{Either, join, join_all, select};
 use hotline_actors::EngineOptions;
-use hotline_persistence::tables::users::FORMER_USERS_MAX;
+use hotline_persistence::tables::users::{self, FORMER_USERS_MAX};
+use reqwest::Method;
 use serde_json::{Value, json};
 
 use crate::organization::opened;
 use crate::plain::{created, deleted};
 use crate::steps::{close, id, restarted, ticket};
 use crate::support::service::TestOptions;
-use crate::support::{OwnApp, TestApp, eventually, until_blocked};
+use crate::support::{OwnApp, Reply, TestApp, eventually, until_blocked};
 
 async fn event_types(app: &TestApp, ticket: i64) -> Vec<String> {
     let events = app.api.all(&format!("/tickets/{ticket}/events")).await;
@@ -318,5 +319,54 @@ async fn a_change_of_queues_that_was_interrupted_can_be_repeated() {
     assert_eq!((&changed.data(200)["name"], &changed.data(200)["queues"]), (&json!("Benny"), &json!([])));
     assert_eq!(event_types(&app, open).await, ["opened", "transferred", "transferred", "transferred"]);
     assert_eq!(open_ticket_count(&app, ben.0).await, 0);
+    app.stop().await;
+}
+
+#[actix_web::test]
+async fn a_user_keeps_no_ticket_of_a_queue_that_they_join_during_a_change_of_their_queues() {
+    let app = TestApp::shared().await;
+    let (company, support, sales, ben) = (app.company.id, app.company.support, app.company.sales, app.company.ben);
+    let path = format!("/users/{ben}");
+    // As the change begins, its user leaves no queue, or one.
+    for (number, queues) in [("5511900000001", json!([support])), ("5511900000002", json!([]))] {
+        app.api.put(&path, json!({"queueIds": [support, sales]})).await.data(200);
+        let open = opened(&app, number, json!({"queueId": sales, "userId": ben})).await;
+        users::QUEUES.remove(&app.db, company, ben, sales).await.expect("the user has left the queue");
+        // The user joins the queue again after the change has read their queues, and before its transaction.
+        let mut joining = app.db.begin().await.expect("a transaction");
+        users::lock(&mut joining, company, ben).await.expect("a lock");
+        users::QUEUES.add(&mut *joining, company, ben, sales).await.expect("a link");
+        let join_queue = async {
+            until_blocked(1, &mut joining, &app.db).await;
+            joining.commit().await.expect("a commit");
+        };
+        let (changed, ()) = join(app.api.put(&path, json!({"queueIds": queues})), join_queue).await;
+        let queues_left = changed.data(200)["queues"].as_array().map(Vec::len);
+        assert_eq!(queues_left, queues.as_array().map(Vec::len), "{}", changed.body);
+        let shown = ticket(&app.api, open).await;
+        assert_eq!((&shown["assignedTo"], &shown["queue"]["id"]), (&Value::Null, &json!(sales)), "{queues}");
+    }
+    app.stop().await;
+}
+
+#[actix_web::test]
+async fn a_link_that_two_requests_add_at_once_is_added_by_both() {
+    let app = TestApp::shared().await;
+    let (company, support, sales, ana) = (app.company.id, app.company.support, app.company.sales, app.company.ana);
+    let mut blocker = app.db.begin().await.expect("a transaction");
+    let lock = sqlx::query("select from queues where company_id = $1 and id = $2 for update");
+    lock.bind(company).bind(sales).execute(&mut *blocker).await.expect("a lock");
+    let add = Reply::of(app.api.request(Method::PUT, &format!("/queues/{sales}/users/{ana}")));
+    let change = async {
+        until_blocked(1, &mut blocker, &app.db).await;
+        let release = async {
+            until_blocked(2, &mut blocker, &app.db).await;
+            blocker.rollback().await.expect("a rollback");
+        };
+        join(app.api.put(&format!("/users/{ana}"), json!({"queueIds": [support, sales]})), release).await.0
+    };
+    let (added, changed) = join(add, change).await;
+    assert_eq!(added.status, 204, "{}", added.body);
+    assert_eq!(changed.data(200)["queues"].as_array().map(Vec::len), Some(2));
     app.stop().await;
 }
