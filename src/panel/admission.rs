@@ -20,7 +20,7 @@ use super::{Panel, cookie, site};
 use crate::api::cards;
 use crate::app::App;
 use crate::web::admission::auth::{Admission, check_permission, register_presence};
-use crate::web::admission::idempotency::execute_once;
+use crate::web::admission::idempotency::{KeyOwner, execute_once};
 use crate::web::admission::modules::PANEL_API;
 use crate::web::admission::rate::{Allowance, RateLimits, Unlimited};
 use crate::web::connections::origin::Address;
@@ -51,6 +51,13 @@ pub fn company_of(headers: &HeaderMap, path: &str) -> Option<CompanyId> {
     }
     let named_company = headers.get(COMPANY_HEADER).and_then(|text| text.to_str().ok()?.trim().parse().ok());
     named_company.or_else(|| path.strip_prefix("/companies/")?.split('/').next()?.parse().ok())
+}
+
+/// Whether a request of this person outside of any company may have an idempotency key: only changes of companies are
+/// recorded for retries.
+fn takes_key(request: &ServiceRequest, person: PersonId) -> bool {
+    let rest = path_below_api(request).strip_prefix("/companies");
+    person.is_admin() && rest.is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
 }
 
 /// The state that the checks need.
@@ -273,8 +280,13 @@ pub(super) async fn admit_signed_in<B: MessageBody + 'static>(
                 request.extensions_mut().insert(owner);
             }
             request.extensions_mut().insert(PanelSession(signed_in.clone()));
+            let takes_key = takes_key(&request, signed_in.person());
+            request.extensions_mut().insert(KeyOwner::person(signed_in.person()));
             let actor = RequestActor::of_person(company, &signed_in);
             audit::serve_audited(&state.app, &state.panel, actor, request, async move |request| {
+                if takes_key {
+                    return execute_once(request, next).await;
+                }
                 Ok(next.call(request).await?.map_into_boxed_body())
             })
             .await?

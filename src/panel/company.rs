@@ -6,8 +6,9 @@ use actix_web::web::Data;
 use hotline_actors::FieldError;
 use hotline_persistence::stop_words::{self, CHARACTERS_MAX, WORDS_MAX};
 use hotline_persistence::tables::companies::{self, CompanyChanges, CompanyFilter, CompanyRow};
+use hotline_persistence::tables::people::INSTALLATION;
 use hotline_persistence::visible_text;
-use hotline_persistence::{CompanyId, Database as _, Timestamp};
+use hotline_persistence::{CompanyId, Timestamp};
 use serde::Serialize;
 use utoipa::ToSchema;
 
@@ -75,8 +76,15 @@ async fn load_company(app: &App, id: CompanyId) -> ApiResult<Company> {
     Ok(companies::find(app.db(id), id).await?.ok_or_else(ApiError::not_found)?.into())
 }
 
-async fn update_company(app: &App, id: CompanyId, changes: CompanyChanges) -> ApiResult<Json<Company>> {
-    refresh_after(app, id, async { Ok(Json::of(companies::update(app.db(id), id, changes).await?)) }).await
+async fn update_company(
+    app: &App,
+    id: CompanyId,
+    changes: CompanyChanges,
+    idempotency: &Idempotency,
+) -> ApiResult<Json<Company>> {
+    let update =
+        idempotency.transaction(app.db(id), async |db| Ok(Json::of(companies::update(db, id, changes).await?)));
+    refresh_after(app, id, update).await
 }
 
 /// The fields that `PUT /company` and `PUT /companies/{companyId}` share.
@@ -138,10 +146,7 @@ pub async fn update_own(
         let reason = "cannot be required before you set up a second factor yourself".to_owned();
         return Err(ApiError::validation(&[FieldError { field: "secondFactorRequired".to_owned(), reason }]));
     }
-    let company = administrator.company;
-    let update = idempotency
-        .transaction(app.db(company), async |db| Ok(Json::of(companies::update(db, company, changes).await?)));
-    refresh_after(&app, company, update).await
+    update_company(&app, administrator.company, changes, &idempotency).await
 }
 
 /// Filters of the list of companies.
@@ -201,13 +206,19 @@ impl Input for NewCompany {
 }
 
 /// `POST /companies`: also creates the company's default profiles.
-pub async fn create(_: InstallationAdmin, app: Data<App>, body: Body<NewCompany>) -> ApiResult<Created<Company>> {
+pub async fn create(
+    _: InstallationAdmin,
+    app: Data<App>,
+    body: Body<NewCompany>,
+    idempotency: Idempotency,
+) -> ApiResult<Created<Company>> {
     let NewCompany(name, changes) = body.0;
-    let mut transaction = app.engine.store().housekeeper().transaction().await?;
-    let company = companies::insert_with(transaction.connection()?, &name, changes).await?;
-    transaction.commit().await?;
-    app.engine.refresh(company.id).await;
-    Ok(Created::of(company))
+    let insert = idempotency.transaction(app.db(INSTALLATION), async |db| {
+        Ok(Created::<Company>::of(companies::insert_with(db, &name, changes).await?))
+    });
+    let created = insert.await?;
+    app.engine.refresh(created.0.id).await;
+    Ok(created)
 }
 
 /// `GET /companies/{companyId}`.
@@ -241,6 +252,7 @@ pub async fn update(
     app: Data<App>,
     id: PathId<CompanyId>,
     body: Body<CompanyChange>,
+    idempotency: Idempotency,
 ) -> ApiResult<Json<Company>> {
-    update_company(&app, id.0, body.0.0).await
+    update_company(&app, id.0, body.0.0, &idempotency).await
 }

@@ -4,10 +4,12 @@ use std::path::Path;
 
 use hotline::routes;
 use hotline::web::response::schema::Schemas;
+use hotline_persistence::tables::idempotency_keys::Digest;
 use reqwest::Method;
 use serde_json::{Value, json};
 
 use crate::steps::id;
+use crate::support::service::TestOptions;
 use crate::support::{OwnApp, Person, Reply, eventually};
 
 /// How many recorded answers contain this text.
@@ -32,11 +34,11 @@ fn is_on_disk(folder: &Path, text: &str) -> bool {
     })
 }
 
-/// The first parts of the paths outside of any company, where idempotency keys are ignored.
-const OUTSIDE: [&str; 5] = ["session", "links", "account", "companies", "installation"];
+/// The first parts of the paths where idempotency keys are ignored.
+const OUTSIDE: [&str; 4] = ["session", "links", "account", "installation"];
 
 #[test]
-fn every_change_in_a_company_is_recorded_for_retries() {
+fn every_change_of_a_company_and_in_it_is_recorded_for_retries() {
     let operations = routes::panel_operations(&mut Schemas::new());
     let is_inside = |path: &str| !OUTSIDE.contains(&path.split('/').nth(1).unwrap_or_default());
     let inside: Vec<_> = operations.iter().filter(|operation| is_inside(&operation.path)).collect();
@@ -142,5 +144,91 @@ async fn each_person_has_their_own_idempotency_keys_and_a_companys_tokens_share_
     made.sort_unstable();
     made.dedup();
     assert_eq!(made.len(), 4, "two callers got the same contact: {made:?}");
+    app.stop().await;
+}
+
+/// A request with this idempotency key.
+async fn keyed(person: &Person, method: Method, path: &str, key: &str, body: Value) -> Reply {
+    Reply::of(person.request(method, path).header("idempotency-key", key).json(&body)).await
+}
+
+/// How many companies have this name.
+async fn count_companies(app: &OwnApp, name: &str) -> i64 {
+    let count = sqlx::query_scalar("select count(*) from companies where name = $1").bind(name);
+    count.fetch_one(&app.db).await.expect("a count")
+}
+
+#[actix_web::test]
+async fn a_company_is_created_once_although_its_answer_is_lost() {
+    let app = OwnApp::start().await;
+    let (root, _) = Person::admin(&app, "root@example.com").await;
+    let (other, _) = Person::admin(&app, "other@example.com").await;
+    let create = |person: Person, name: &'static str| async move {
+        keyed(&person, Method::POST, "/companies", "k", json!({"name": name})).await
+    };
+    fail::cfg("once_commit_lost", "1*return").expect("failpoint");
+    create(root.clone(), "Once").await.error(503, "ERR_API_UNAVAILABLE");
+    let (first, second) = (create(root.clone(), "Once").await, create(root.clone(), "Once").await);
+    assert!(first.is_replay() && second.is_replay() && first.body == second.body, "{}", second.body);
+    assert_eq!(first.data(201)["name"], "Once");
+    assert_eq!(count_companies(&app, "Once").await, 1);
+    create(root.clone(), "Other").await.error(409, "ERR_API_IDEMPOTENCY_CONFLICT");
+    assert_eq!(count_companies(&app, "Other").await, 0);
+
+    // Another administrator's keys are their own, and without a key each request creates a company.
+    let others = create(other, "Once").await;
+    assert!(!others.is_replay() && id(others.data(201)) != id(first.data(201)), "{}", others.body);
+    root.post("/companies", json!({"name": "Once"})).await.data(201);
+    assert_eq!(count_companies(&app, "Once").await, 3);
+    app.stop().await;
+}
+
+#[actix_web::test]
+async fn a_repeated_change_of_a_company_undoes_no_later_one_and_a_refusal_is_replayed() {
+    let app = OwnApp::start().await;
+    let (root, _) = Person::admin(&app, "root@example.com").await;
+    let path = format!("/companies/{}", app.company.id);
+    let first = keyed(&root, Method::PUT, &path, "k", json!({"name": "First"})).await;
+    assert!(!first.is_replay() && first.data(200)["name"] == "First", "{}", first.body);
+    root.put(&path, json!({"name": "Later"})).await.data(200);
+    let again = keyed(&root, Method::PUT, &path, "k", json!({"name": "First"})).await;
+    assert!(again.is_replay() && again.body == first.body, "{}", again.body);
+    assert_eq!(root.get(&path).await.data(200)["name"], "Later");
+    for is_replay in [false, true] {
+        let refused = keyed(&root, Method::POST, "/companies", "refused", json!({})).await;
+        refused.error(422, "ERR_API_VALIDATION");
+        assert_eq!(refused.is_replay(), is_replay, "{}", refused.body);
+    }
+    // What a user of the company may not do is refused each time, and their key is not used up.
+    let ana = super::administrator(&app).await;
+    for name in ["x", "y"] {
+        let refused = keyed(&ana, Method::POST, "/companies", "k", json!({"name": name})).await;
+        refused.error(403, "ERR_API_FORBIDDEN_SCOPE");
+    }
+    app.stop().await;
+}
+
+#[actix_web::test]
+async fn in_a_cluster_a_company_is_created_once_whichever_process_is_asked() {
+    let app = OwnApp::start_with(TestOptions { member: true, ..TestOptions::default() }).await;
+    let (root, admin) = Person::admin(&app, "root@example.com").await;
+    let first = keyed(&root, Method::POST, "/companies", "elsewhere", json!({"name": "Once"})).await;
+    // As if another process had served the request: this one's memory does not have the key.
+    let digest = |key: &[u8]| Digest::of(&[b"\0admin\0", &admin.0.to_be_bytes(), b"\0", key]);
+    let moved = sqlx::query("update idempotency_keys set key = $1 where company_id = 0 and key = $2")
+        .bind(digest(b"k"))
+        .bind(digest(b"elsewhere"))
+        .execute(&app.db)
+        .await
+        .expect("moved");
+    assert_eq!(moved.rows_affected(), 1);
+    let again = keyed(&root, Method::POST, "/companies", "k", json!({"name": "Once"})).await;
+    assert!(again.is_replay() && again.body == first.body, "{}", again.body);
+    assert_eq!(count_companies(&app, "Once").await, 1);
+    for is_replay in [false, true] {
+        let refused = keyed(&root, Method::POST, "/companies", "refused", json!({})).await;
+        refused.error(422, "ERR_API_VALIDATION");
+        assert_eq!(refused.is_replay(), is_replay, "{}", refused.body);
+    }
     app.stop().await;
 }

@@ -65,6 +65,14 @@ impl KeyedRequest {
     }
 }
 
+/// Inserts a record as the last statement of a transaction.
+///
+/// # Errors
+/// `503` when another request was recorded under this key since the look-up; the next attempt finds its record.
+pub(super) async fn insert_record(db: &mut PgConnection, record: &AnswerRow) -> ApiResult<()> {
+    if idempotency_keys::insert(db, record, expiry_cutoff()).await? { Ok(()) } else { Err(ApiError::unavailable()) }
+}
+
 /// Makes a change and the record of its response atomic. Every handler of a `POST` or `PUT` takes it; without a key it
 /// does nothing.
 #[derive(Clone)]
@@ -126,10 +134,7 @@ impl Idempotency {
         if let Some(keyed_request) = &self.0 {
             let record = keyed_request.record_of(&reply)?;
             keyed_request.note_recorded(record.clone());
-            if !idempotency_keys::insert(transaction.connection()?, &record, expiry_cutoff()).await? {
-                // Another request was recorded under this key since the look-up; the next attempt finds its record.
-                return Err(ApiError::unavailable());
-            }
+            insert_record(transaction.connection()?, &record).await?;
         }
         hotline_persistence::fail_point!("once_written", |_| std::process::abort());
         transaction.commit().await?;
@@ -211,9 +216,7 @@ impl Idempotency {
             let record = AnswerRow { key, ..keyed_request.new_record(0, body) };
             // Marked after the record's time, so that the mark does not expire before the record.
             keyed_request.lock.mark_used(key);
-            if !idempotency_keys::insert(transaction.connection()?, &record, expiry_cutoff()).await? {
-                return Err(ApiError::unavailable());
-            }
+            insert_record(transaction.connection()?, &record).await?;
         }
         hotline_persistence::fail_point!("once_part_written", |_| std::process::abort());
         transaction.commit().await?;

@@ -24,13 +24,14 @@ use hotline_actors::Engine;
 use hotline_persistence::tables::events::{By, act_as};
 use hotline_persistence::tables::idempotency_keys::{self, AnswerRow, Digest};
 use hotline_persistence::tables::people::sessions::SignedInPerson;
+use hotline_persistence::tables::people::{INSTALLATION, PersonId};
 use hotline_persistence::{Change, CompanyId};
 use sha2::Sha256;
 use sha2::digest::Update;
 use tracing::Instrument;
 
 pub use atomic::Idempotency;
-use atomic::KeyedRequest;
+use atomic::{KeyedRequest, insert_record};
 pub use keys::Keys;
 
 use super::caller::Caller;
@@ -75,6 +76,28 @@ impl IdempotencyState {
     pub fn forget(&self, company: CompanyId) {
         let Self { keys, engine: _, media: _, metrics: _, body_bytes_max: _ } = self;
         keys.forget(company);
+    }
+}
+
+/// Whose keys a request uses: its caller's. A request outside of any company has no caller, and this extension instead.
+#[derive(Clone, Copy)]
+pub struct KeyOwner {
+    company: CompanyId,
+    /// `None` for the holder of a token.
+    person: Option<PersonId>,
+}
+
+impl KeyOwner {
+    /// The person who makes a request outside of any company.
+    pub fn person(person: PersonId) -> Self {
+        Self { company: person.company(), person: Some(person) }
+    }
+
+    fn of(request: &ServiceRequest) -> Option<Self> {
+        let extensions = request.extensions();
+        let of_caller =
+            |caller: &Caller| Self { company: caller.company, person: caller.signed_in().map(SignedInPerson::person) };
+        extensions.get::<Self>().copied().or_else(|| extensions.get::<Caller>().map(of_caller))
     }
 }
 
@@ -162,8 +185,8 @@ async fn prepare(
     })?;
     let state = request.app_data::<Data<IdempotencyState>>().cloned();
     let state = state.ok_or_else(|| ApiError::internal("the idempotency state is missing"))?;
-    let caller = request.extensions().get::<Caller>().cloned().ok_or_else(ApiError::unauthorized)?;
-    let company = caller.company;
+    let owner = KeyOwner::of(request).ok_or_else(ApiError::unauthorized)?;
+    let company = owner.company;
     let mut hash = Sha256::default();
     for part in [request.method().as_str(), request.path(), request.query_string()] {
         hash.update(part.as_bytes());
@@ -190,14 +213,14 @@ async fn prepare(
     };
     let fingerprint = Digest::from(hash);
     request.set_payload(payload);
-    let lock = state.keys.lock_key(company, key_digest(&caller, key)).await?;
+    let lock = state.keys.lock_key(company, key_digest(owner, key)).await?;
     Ok((state, Arc::new(KeyedRequest::new(lock, fingerprint))))
 }
 
 /// The recorded form of a key. All tokens of a company share its keys, so that an integration may retry with another
 /// token; each person has their own, so that none receives another's response.
-fn key_digest(caller: &Caller, key: &str) -> Digest {
-    match caller.signed_in().map(SignedInPerson::person) {
+fn key_digest(owner: KeyOwner, key: &str) -> Digest {
+    match owner.person {
         None => Digest::of(&[key.as_bytes()]),
         // No key contains the byte that separates the parts.
         Some(person) => {
@@ -217,7 +240,9 @@ async fn look_up(state: &IdempotencyState, keyed_request: &KeyedRequest) -> ApiR
     if let Some(record) = state.keys.recent(company, key) {
         return Ok(Some(record));
     }
-    if !state.keys.may_have_been_used(company, key) {
+    // In a cluster, any process serves requests outside of any company, so memory does not prove that their key is new.
+    let is_served_here = || state.engine.store().ownership().is_placed_here(company);
+    if !state.keys.may_have_been_used(company, key) && is_served_here() {
         return Ok(None);
     }
     // Boxed: this large future is not needed for a new key.
@@ -291,11 +316,25 @@ async fn read_body(body: BoxBody) -> ApiResult<Bytes> {
 
 async fn store_record(state: &IdempotencyState, keyed_request: &KeyedRequest, record: AnswerRow) -> ApiResult<()> {
     hotline_persistence::fail_point!("once_alone_lost", |_| Err(ApiError::unavailable()));
+    if record.company_id == INSTALLATION {
+        return insert_alone(state, keyed_request, record).await;
+    }
     let reservation = state.engine.store().log.reserve(record.company_id)?;
     let (_, durable) = reservation.append(vec![Change::Answer(Box::new(record.clone()))])?;
     // From here on the record may be durable, even if the wait fails.
     keyed_request.lock.mark_used(record.key);
     durable.wait().await?;
+    state.keys.remember(record);
+    Ok(())
+}
+
+/// Stores the response to a request outside of any company. In a cluster, the log takes only entries of companies that
+/// the process serves.
+async fn insert_alone(state: &IdempotencyState, keyed_request: &KeyedRequest, record: AnswerRow) -> ApiResult<()> {
+    let mut transaction = state.engine.store().db(record.company_id).begin().await?;
+    keyed_request.lock.mark_used(record.key);
+    insert_record(transaction.connection()?, &record).await?;
+    transaction.commit().await?;
     state.keys.remember(record);
     Ok(())
 }
