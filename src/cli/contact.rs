@@ -12,8 +12,8 @@ use tokio::time::Instant;
 
 use super::audit::{AuditedAction, Target};
 use super::database::with_database;
-use super::{Cli, Failure, GlobalArgs, Refusal};
-use crate::config::{DAY, durations};
+use super::{Cli, Failure, GlobalArgs, Refusal, data_folder};
+use crate::config::{DAY, DatabaseArgs, durations};
 use crate::exit_code::Exit;
 use crate::service::OfflineService;
 
@@ -53,7 +53,7 @@ pub struct Erase {
 
 /// The outcome of waiting for a service.
 enum ErasureOutcome {
-    Done(Erasure),
+    Done(Box<Erasure>),
     NoService,
 }
 
@@ -62,12 +62,14 @@ pub async fn run(command: Command, global: &GlobalArgs) -> Result<(), Failure> {
     let (company, id) = (erase.company, erase.id);
     let outcome = with_database(&global.database, async |db| {
         companies::find(db, company).await?.ok_or(Error::NotFound("company"))?;
+        // Before the request is recorded: a service that starts later would carry it out.
+        has_service(&global.database, db).await?;
         let audited = AuditedAction::of_company(Some(company), "eraseContact").on(id);
         audited.run(db, async || Ok(erasures::request(db, company, id).await?), |()| Target::of(id)).await?;
-        wait_for_erasure(db, &erase).await
+        wait_for_erasure(&global.database, db, &erase).await
     });
     let erasure = match outcome.await? {
-        ErasureOutcome::Done(erasure) => erasure,
+        ErasureOutcome::Done(erasure) => *erasure,
         ErasureOutcome::NoService => {
             erase_offline().await?;
             let search = with_database(&global.database, async |db| Ok(erasures::find(db, company, id).await?));
@@ -85,14 +87,14 @@ pub async fn run(command: Command, global: &GlobalArgs) -> Result<(), Failure> {
 }
 
 /// Waits until a service has erased the contact, or finds that none runs.
-async fn wait_for_erasure(db: &PgPool, erase: &Erase) -> Result<ErasureOutcome, Failure> {
+async fn wait_for_erasure(database: &DatabaseArgs, db: &PgPool, erase: &Erase) -> Result<ErasureOutcome, Failure> {
     let deadline = Instant::now() + erase.timeout;
     loop {
         let erasure = erasures::find(db, erase.company, erase.id).await?.ok_or(Error::NotFound("erasure"))?;
         if erasure.done_at.is_some() {
-            return Ok(ErasureOutcome::Done(erasure));
+            return Ok(ErasureOutcome::Done(Box::new(erasure)));
         }
-        if !is_served(db).await? {
+        if !has_service(database, db).await? {
             return Ok(ErasureOutcome::NoService);
         }
         if Instant::now() >= deadline {
@@ -102,6 +104,16 @@ async fn wait_for_erasure(db: &PgPool, erase: &Erase) -> Result<ErasureOutcome, 
         }
         tokio::time::sleep(POLL_EVERY).await;
     }
+}
+
+/// Whether a service runs, which erases. If none runs, this command does it, and needs the service's data folder: from
+/// another one, it would exclude the journal's changes from the tables, and would not find the files of messages.
+async fn has_service(database: &DatabaseArgs, db: &PgPool) -> Result<bool, Failure> {
+    let is_served = is_served(db).await?;
+    if !is_served {
+        data_folder::check(database, db).await?;
+    }
+    Ok(is_served)
 }
 
 /// Erases as the service would, with its options.

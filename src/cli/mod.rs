@@ -13,6 +13,7 @@ mod completions;
 mod config;
 mod config_file;
 mod contact;
+mod data_folder;
 mod database;
 mod demo;
 mod doctor;

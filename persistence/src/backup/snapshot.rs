@@ -105,10 +105,15 @@ impl State {
         if let Some(id) = last_written.filter(|id| *id != journal.id) {
             return Some(format!("the journal has the id {}, but the database was last written from {id}", journal.id));
         }
-        let watermark = self.watermark(&journal.id).unwrap_or(0);
+        let position = self.watermark(&journal.id);
+        let watermark = position.unwrap_or(0);
         if watermark < journal.confirmed {
             let confirmed = journal.confirmed;
             return Some(format!("the database has entries up to {watermark}, but {confirmed} were confirmed"));
+        }
+        // A journal gets its watermark before its first entry.
+        if position.is_none() && journal.last.is_some() {
+            return Some(format!("the journal {} contains changes of another database", journal.id));
         }
         match journal.first {
             Some(first) if first > watermark + 1 => {
@@ -197,6 +202,9 @@ mod tests {
             let reason = written.mismatch(other.as_ref()).expect("a reason");
             assert!(reason.contains(expected), "{reason}");
         }
+        let foreign = Contents { last: Some(1), ..journal("f123456789abcdef0123456789abcdef", 0, 1) };
+        let reason = state(&[("direct", 0, 3)]).mismatch(Some(&foreign)).expect("a reason");
+        assert!(reason.contains("of another database"), "{reason}");
         // Since then the service has written without a journal.
         for name in ["direct", "cluster", "life 7"] {
             let direct = state(&[(JOURNAL, 10, 3), (name, 0, 3)]);

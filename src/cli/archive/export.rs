@@ -13,7 +13,7 @@ use hotline_persistence::archive::{ArchivedTable, COMPANY, CompanySnapshot, TABL
 use hotline_persistence::backup::State;
 use hotline_persistence::tables::media::MediaId;
 use hotline_persistence::writer_lock::is_served;
-use hotline_persistence::{CompanyId, PgPool, Timestamp, journal, schema};
+use hotline_persistence::{CompanyId, PgPool, Timestamp, schema};
 use serde_json::json;
 use sha2::{Digest, Sha256};
 use tokio::time::{Instant, sleep};
@@ -23,9 +23,8 @@ use super::{
     failure_at_new, file_name_of, open_files,
 };
 use crate::cli::audit::{AuditedAction, Target};
-use crate::cli::backup::JOURNAL;
 use crate::cli::database::with_database;
-use crate::cli::{Failure, GlobalArgs, Refusal};
+use crate::cli::{Failure, GlobalArgs, Refusal, data_folder};
 use crate::config::DatabaseArgs;
 use crate::exit_code::Exit;
 use crate::media::{FileArchive, ReadError};
@@ -57,18 +56,17 @@ pub async fn run(args: ExportArgs, global: &GlobalArgs) -> Result<(), Failure> {
 }
 
 /// Waits until the tables have all changes that were acknowledged before: a running service writes them soon. If it was
-/// killed, or stopped while PostgreSQL was unavailable, only the journal has them until the next start.
+/// killed, or stopped while PostgreSQL was unavailable, only the journal has them until the next start. A data folder
+/// without that journal is refused: it does not show whether any are missing.
 async fn wait_for_tables(database: &DatabaseArgs, db: &PgPool) -> Result<(), Failure> {
-    let dir = database.data_dir.join(JOURNAL);
-    let journal = tokio::task::spawn_blocking(move || journal::examine(&dir)).await??;
+    let journal = data_folder::check(database, db).await?;
     let Some((journal_id, last)) = journal.and_then(|journal| Some((journal.id, journal.last?))) else { return Ok(()) };
     let deadline = Instant::now() + WRITE_TIME_MAX;
     loop {
         let mut connection = db.acquire().await?;
         let state = State::read(&mut connection).await?;
         drop(connection);
-        // Without a watermark, this is the journal of another database.
-        let missing_changes = state.watermark(&journal_id).map_or(0, |watermark| last.saturating_sub(watermark));
+        let missing_changes = last.saturating_sub(state.watermark(&journal_id).unwrap_or(0));
         if missing_changes == 0 {
             return Ok(());
         }

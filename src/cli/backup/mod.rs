@@ -34,9 +34,8 @@ pub use self::manifest::{DamagedFiles, JOURNAL, KEY, MEDIA, Manifest};
 use self::manifest::{DatabasePart, FORMAT, FilesPart, JournalPart, write_checksums};
 use self::media::PreviousBackup;
 use super::database::with_any_schema;
-use super::{Failure, GlobalArgs, Refusal};
+use super::{Failure, GlobalArgs, data_folder};
 use crate::config::{DatabaseArgs, MediaPlaceArgs};
-use crate::exit_code::Exit;
 
 /// The file in the data folder with the result of the last backup, for metrics.
 pub const RECORD: &str = "backup.json";
@@ -207,9 +206,7 @@ impl BackupJob<'_> {
         let journal = tokio::task::spawn_blocking(move || journal::copy(&from, &to)).await??;
         self.print_progress(&format!("journal: {} entries", journal.as_ref().map_or(0, entry_count)));
         let snapshot = Snapshot::take(self.db).await?;
-        if let Some(reason) = snapshot.state.mismatch(journal.as_ref()) {
-            return Err(Refusal::new(Exit::Data, self.mismatch_message(&reason)).into());
-        }
+        data_folder::check_mismatch(self.database, &snapshot.state, journal.as_ref())?;
         let journal_part = journal.as_ref().map(|journal| describe_journal(journal, &snapshot.state));
         if let Some(part) = &journal_part {
             journal::confirm_copy(&copy, part.watermark)?;
@@ -338,14 +335,6 @@ impl BackupJob<'_> {
             .map_err(BackupFileError::new("set the permissions of", &new))?;
         std::fs::rename(&new, &path).map_err(BackupFileError::new("rename", &new))?;
         Ok(())
-    }
-
-    fn mismatch_message(&self, reason: &str) -> String {
-        format!(
-            "`{}` is not the data folder of this database: {reason}. Run the backup where the service runs, as its user, \
-             with the same --data-dir and --database-url",
-            self.database.data_dir.display()
-        )
     }
 
     fn print_progress(&self, text: &str) {

@@ -317,12 +317,14 @@ async fn an_export_with_more_records_than_a_company_may_have_is_refused() {
 
 #[actix_web::test]
 async fn changes_that_only_the_journal_has_are_not_left_out() {
-    let (folder, data) = (prepared_folder(), data_folder());
+    let (folder, data, elsewhere) = (prepared_folder(), data_folder(), data_folder());
     let cluster = Cluster::start(ClusterOptions::for_tests(folder.path())).await.expect("PostgreSQL");
     let db = crate::support::database::pool(cluster.connect_options());
     let company = Company::create(&db, "Acme").await;
     db.close().await;
     let url = database::url(&cluster.connect_options());
+    let other = TestDatabase::migrated().await;
+    let other_url = database::url(&other.options);
     let serve = || {
         let process = Process::start(data.path(), serving(data.path()).args(["--database-url", &url]));
         process.unwrap_or_else(|log| panic!("not served: {log}"))
@@ -343,8 +345,21 @@ async fn changes_that_only_the_journal_has_are_not_left_out() {
     assert_eq!(output.status.code(), Some(Exit::Retry.code().into()), "{stderr}");
     assert!(stderr.contains("changes that the tables lack: start the service once"), "{stderr}");
     assert!(!data.path().join("acme").exists(), "a refused export has created its folder");
+    let export_elsewhere = || {
+        let output = run(elsewhere.path(), &export);
+        let stderr = String::from_utf8_lossy(&output.stderr).into_owned();
+        assert_eq!(output.status.code(), Some(Exit::Data.code().into()), "{stderr}");
+        assert!(stderr.contains("is not the data folder of this database"), "{stderr}");
+        assert!(!data.path().join("acme").exists(), "a refused export has created its folder");
+    };
+    // Another folder does not show that changes are missing: it has no journal, or that of another installation.
+    export_elsewhere();
+    Process::serve_with(elsewhere.path(), &[], &[("HOTLINE_DATABASE_URL", other_url.clone())]).kill();
+    export_elsewhere();
 
     let process = serve();
+    // Also while the service runs.
+    export_elsewhere();
     let exported = run_json(data.path(), &export);
     assert_eq!(exported["lines"]["messages"], 2, "{exported}");
     // A change that a service acknowledged a moment before is exported, too.
@@ -356,6 +371,7 @@ async fn changes_that_only_the_journal_has_are_not_left_out() {
     assert_eq!(exported["lines"]["messages"], 3, "{exported}");
     stop(process);
     cluster.stop().await.expect("PostgreSQL stops");
+    other.drop().await;
 }
 
 #[actix_web::test]

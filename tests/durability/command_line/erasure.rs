@@ -2,16 +2,18 @@
 
 use std::path::Path;
 
+use hotline::exit_code::Exit;
 use hotline_persistence::PgPool;
+use hotline_postgres::{Cluster, ClusterOptions};
 use reqwest::Method;
 use serde_json::{Value, json};
 use sqlx::AssertSqlSafe;
 
 use super::{failure, json as run_json};
-use crate::process::{Process, with_database};
+use crate::process::{Process, data_folder, run, serving, with_database};
 use crate::support::form::Form;
 use crate::support::template::prepared_folder;
-use crate::support::{Api, Company, Receiver, Reply, eventually};
+use crate::support::{Api, Company, Receiver, Reply, database, eventually};
 
 /// A text in every record of the person, and in no other.
 const MARK: &str = "Zeldaquux";
@@ -293,4 +295,48 @@ async fn the_contacts_that_were_merged_into_another_are_erased_with_it_also_afte
         assert!(!merges.is_empty() && merges.iter().all(|event| event["data"]["mergedFrom"].is_i64()), "{merges:?}");
     }
     stop(process);
+}
+
+#[actix_web::test]
+async fn an_erasure_in_another_data_folder_is_refused_and_costs_no_acknowledged_change() {
+    let (folder, data, elsewhere) = (prepared_folder(), data_folder(), data_folder());
+    let cluster = Cluster::start(ClusterOptions::for_tests(folder.path())).await.expect("PostgreSQL");
+    let db = database::pool(cluster.connect_options());
+    let company = Company::create(&db, "Acme").await;
+    db.close().await;
+    let url = database::url(&cluster.connect_options());
+    let serve = || {
+        let process = Process::start(data.path(), serving(data.path()).args(["--database-url", &url]));
+        process.unwrap_or_else(|log| panic!("not served: {log}"))
+    };
+    let process = serve();
+    let api = Api::new(process.address, &company.key);
+    let send = json!({"channelId": company.phone, "number": NUMBER, "type": "text", "body": "hot"});
+    api.post("/messages", send.clone()).await.data(202);
+    let contact = api.all("/contacts").await[0]["id"].clone();
+    cluster.stop().await.expect("PostgreSQL stops");
+    api.post("/messages", send).await.data(202);
+    process.kill();
+
+    let cluster = Cluster::start(ClusterOptions::for_tests(folder.path())).await.expect("PostgreSQL is back");
+    let (contact, company_id) = (contact.to_string(), company.id.to_string());
+    let erase = ["contact", "erase", &contact, "--company", &company_id, "--database-url", &url];
+    let output = run(elsewhere.path(), &erase);
+    let stderr = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert_eq!(output.status.code(), Some(Exit::Data.code().into()), "{stderr}");
+    assert!(stderr.contains("is not the data folder of this database") && stderr.contains("--data-dir"), "{stderr}");
+    assert!(!elsewhere.path().join("journal").exists(), "a refused erasure has begun a journal");
+
+    let process = serve();
+    assert!(process.replayed() > 0, "the journal had nothing that the tables lacked");
+    let api = Api::new(process.address, &company.key);
+    // The refused erasure is not carried out later either.
+    api.get(&format!("/contacts/{contact}")).await.data(200);
+    assert_eq!(api.all("/messages").await.len(), 2);
+    // A running service erases from wherever it is asked.
+    let report = run_json(elsewhere.path(), &erase);
+    assert_eq!(report["existed"], json!(true), "{report}");
+    api.get(&format!("/contacts/{contact}")).await.error(404, "ERR_API_NOT_FOUND");
+    stop(process);
+    cluster.stop().await.expect("PostgreSQL stops");
 }
