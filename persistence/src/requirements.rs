@@ -289,7 +289,7 @@ impl Extension {
 }
 
 /// Quotes an SQL identifier.
-pub(crate) fn quoted(name: &str) -> String {
+pub fn quoted(name: &str) -> String {
     format!("\"{}\"", name.replace('"', "\"\""))
 }
 

@@ -9,6 +9,7 @@ use std::path::{Path, PathBuf};
 use chrono::{DateTime, Utc};
 use clap::Args;
 use hotline_persistence::backup::{TargetDatabase, is_empty};
+use hotline_persistence::requirements::quoted;
 use hotline_persistence::{PgPool, schema};
 use hotline_postgres::find_program;
 use serde::Serialize;
@@ -131,7 +132,9 @@ fn check_place(manifest: &Manifest, place: &TargetDatabase) -> Result<(), Refusa
     let found = place.schema.as_ref().map_or("none".to_owned(), |name| format!("`{name}`"));
     Err(Refusal::configuration(format!(
         "the tables of this backup belong to the schema `{schema}`, and that of this role in the database is {found}. Create it \
-         and make it the role's: `create schema {schema} authorization ROLE`, `alter role ROLE set search_path = {schema}`"
+         and make it the role's: `create schema {quoted} authorization ROLE`, `alter role ROLE set search_path = \
+         {quoted}`",
+        quoted = quoted(schema)
     )))
 }
 
@@ -234,7 +237,7 @@ impl RestoreTarget<'_> {
         Ok(())
     }
 
-    /// Copies everything but the tables.
+    /// Copies everything but the tables, and syncs it.
     fn copy_files(&self, path: &Path, checksums: &Checksums) -> Result<(), BackupFileError> {
         let folder = &self.database.data_dir;
         for name in checksums.keys() {
@@ -249,7 +252,10 @@ impl RestoreTarget<'_> {
             }
             backup::copy_file(&path.join(name), &to)?;
         }
-        if folder.is_dir() { backup::sync(folder) } else { Ok(()) }
+        // The files of messages and the key may be on other file systems than the data folder.
+        let key = checksums.contains_key(KEY).then(|| self.database.key_file());
+        let written = [Some(folder.as_path()), Some(self.media), key.as_deref()];
+        written.into_iter().flatten().filter(|path| path.exists()).try_for_each(backup::sync)
     }
 
     /// Removes what was written, so that the restore can be repeated.

@@ -33,7 +33,8 @@ pub struct Orphans {
 /// When the database cannot answer.
 pub async fn is_empty(db: &mut PgConnection) -> Result<bool> {
     let statement = "select not exists (select from pg_class c
-            where c.relnamespace = current_schema()::regnamespace and c.relkind in ('r', 'p', 'v', 'm', 'S', 'f')
+            where c.relnamespace = quote_ident(current_schema())::regnamespace
+              and c.relkind in ('r', 'p', 'v', 'm', 'S', 'f')
               and not exists (select from pg_depend d where d.classid = 'pg_class'::regclass and d.objid = c.oid
                   and d.deptype = 'e'))";
     Ok(sqlx::query_scalar(statement).fetch_one(db).await?)

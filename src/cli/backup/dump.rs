@@ -9,6 +9,7 @@ use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::thread;
 
+use hotline_persistence::requirements::quoted;
 use hotline_postgres::Program;
 use sqlx::postgres::{PgConnectOptions, PgSslMode};
 use url::Url;
@@ -132,7 +133,8 @@ pub fn write(
     command.args(["--no-publications", "--no-subscriptions", "--no-tablespaces", "--no-security-labels"]);
     command.arg(format!("--snapshot={snapshot}"));
     if let Some(schema) = schema {
-        command.arg(format!("--schema={schema}"));
+        // Quoted, because it is a pattern: otherwise, capitals would be small letters, and `.`, `*` and `?` special.
+        command.arg(format!("--schema={}", quoted(schema)));
         command.args(EXTENSIONS.map(|extension| format!("--extension={extension}")));
     }
     let mut running = RunningProgram::start(command.stdout(Stdio::piped()), program)?;

@@ -137,15 +137,16 @@ pub fn names(folder: &Path) -> Result<Vec<String>, BackupFileError> {
     Ok(names)
 }
 
-/// Syncs everything that was written to the file system of a folder, with one call for all files.
-pub fn sync(folder: &Path) -> Result<(), BackupFileError> {
+/// Syncs everything that was written to the file system of a folder or file, with one call for all files.
+pub fn sync(path: &Path) -> Result<(), BackupFileError> {
     let sync = || -> io::Result<()> {
-        let file = File::open(folder)?;
+        hotline_persistence::fail_point!("backup_sync", |_| Err(ErrorKind::StorageFull.into()));
+        let file = File::open(path)?;
         #[cfg(target_os = "linux")]
         nix::unistd::syncfs(&file)?;
         #[cfg(not(target_os = "linux"))]
         nix::unistd::sync();
         file.sync_all()
     };
-    sync().map_err(BackupFileError::new("sync", folder))
+    sync().map_err(BackupFileError::new("sync", path))
 }

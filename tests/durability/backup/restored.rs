@@ -83,9 +83,9 @@ async fn a_target_that_is_not_empty_is_refused_and_stays_as_it_is() {
 async fn use_schema(installation: &Installation, schema: &str) {
     let Tables::External(database) = &installation.tables else { panic!("the database is private") };
     for statement in [
-        format!("create schema {schema}"),
+        format!("create schema \"{schema}\""),
         format!(
-            "do $$ begin execute format('alter database %I set search_path = {schema}', current_database()); end $$"
+            "do $$ begin execute format('alter database %I set search_path = \"{schema}\"', current_database()); end $$"
         ),
     ] {
         sqlx::query(sqlx::AssertSqlSafe(statement)).execute(&database.db).await.expect("executed");
@@ -95,7 +95,8 @@ async fn use_schema(installation: &Installation, schema: &str) {
 #[actix_web::test]
 async fn the_tables_of_a_schema_are_restored_into_one_that_exists_and_nowhere_else() {
     let source = Installation::empty(Postgres::External).await;
-    use_schema(&source, "support").await;
+    // A name whose capitals PostgreSQL and its programs would read as small letters, if it was not quoted.
+    use_schema(&source, "Support").await;
     let (logs, backups) = (empty_folder(), empty_folder());
     let mut process = source.serve(logs.path());
     process.terminate();
@@ -103,14 +104,15 @@ async fn the_tables_of_a_schema_are_restored_into_one_that_exists_and_nowhere_el
     run_json(source.command(&["company", "create", "Acme"])).await;
     // A backup does not have what other programs keep in this database.
     let Tables::External(database) = &source.tables else { panic!("the database is private") };
-    for statement in ["create schema others", "create table others.diary (entry text)"] {
+    for statement in ["create schema support", "create schema others", "create table others.diary (entry text)"] {
         sqlx::query(statement).execute(&database.db).await.expect("executed");
     }
     run_json(source.command(&["backup", text(backups.path())])).await;
 
     let target = Installation::empty(Postgres::External).await;
-    assert_refused(&target, backups.path(), Exit::Configuration, &["`support`", "`public`", "set search_path"]).await;
-    use_schema(&target, "support").await;
+    let words = ["`Support`", "`public`", "create schema \"Support\"", "set search_path"];
+    assert_refused(&target, backups.path(), Exit::Configuration, &words).await;
+    use_schema(&target, "Support").await;
     run_json(target.command(&["restore", text(backups.path())])).await;
     let listed = run_json(target.command(&["company", "list"])).await;
     assert_eq!(listed["companies"].as_array().map(Vec::len), Some(1), "{listed}");
@@ -178,4 +180,25 @@ async fn a_restore_that_fails_can_be_repeated() {
         eventually("the company is restored", || async { count().await == 1 }).await;
     })
     .await;
+}
+
+#[actix_web::test]
+async fn a_restore_fails_if_files_or_keys_on_another_disk_cannot_be_synced() {
+    let (_backups, backup) = create_backup().await;
+    let target = Installation::empty(Postgres::Private).await;
+    let disk = empty_folder();
+    let (media, key) = (disk.path().join("media"), disk.path().join("secrets.key"));
+    let restore = ["restore", text(&backup), "--media-shared", text(&media), "--key-file", text(&key)];
+    // The mark and the data folder are synced first.
+    for (synced, place) in [(2, &media), (3, &key)] {
+        fs::create_dir(&media).expect("a folder");
+        let mut command = target.command(&restore);
+        command.env("FAILPOINTS", format!("backup_sync={synced}*off->1*return"));
+        let (code, stderr) = run_refused(command).await;
+        assert_eq!(code, Some(Exit::Io.code().into()), "{stderr}");
+        assert!(stderr.contains(&format!("cannot sync `{}`", place.display())), "{stderr}");
+        assert_eq!(names(disk.path()), [""; 0], "a failed restore left files");
+    }
+    run_json(target.command(&restore)).await;
+    assert!(key.is_file(), "the key is restored");
 }
