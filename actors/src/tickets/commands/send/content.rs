@@ -2,14 +2,10 @@ use hotline_persistence::tables::media::StoredMedia;
 use hotline_persistence::tables::messages::MessageType;
 use serde_json::{Value, json};
 
-use super::fill::{BODY_BYTES_MAX, blank_error, fill};
+use super::fill::{BODY_BYTES_MAX, ObjectFill, blank_error, fill};
 use super::parameters;
 use crate::variables::{Values, render};
 use crate::{FieldError, Refusal};
-
-/// Maximum bytes of an interactive object or a template, as JSON: many times what any provider accepts, and equal to
-/// the limit of a body.
-pub(crate) const OBJECT_BYTES_MAX: usize = 65_536;
 
 /// Validates an interactive object.
 pub type InteractiveCheck = fn(&Value) -> Vec<FieldError>;
@@ -110,8 +106,9 @@ impl Content {
                 Ok(files.into_iter().map(file_message).collect())
             }
             Self::Template { mut template, text } => {
-                parameters::fill_in(&mut template, values)?;
-                check_size(&template, "template")?;
+                let mut object_fill = ObjectFill::new("template", values);
+                parameters::fill_in(&mut template, &mut object_fill)?;
+                object_fill.check_size(&template)?;
                 let body = text.and_then(|text| template_body(&text, &template));
                 Ok(vec![RenderedMessage {
                     template: Some(template),
@@ -128,13 +125,14 @@ fn render_interactive(
     check: Option<InteractiveCheck>,
     values: &Values<'_>,
 ) -> Result<RenderedMessage, Refusal> {
+    let mut object_fill = ObjectFill::new("interactive", values);
     let mut has_variables = false;
     for path in interactive_text_paths(&interactive) {
         if let Some(Value::String(text)) = interactive.pointer_mut(&path)
             && text.contains("{{")
         {
             let field = format!("interactive{}", path.replace('/', "."));
-            *text = fill(std::mem::take(text), &field, values)?;
+            *text = object_fill.fill(text, &field)?;
             has_variables = true;
         }
     }
@@ -142,16 +140,9 @@ fn render_interactive(
     if !errors.is_empty() {
         return Err(Refusal::InteractiveInvalid(errors));
     }
-    check_size(&interactive, "interactive")?;
+    object_fill.check_size(&interactive)?;
     let body = interactive.pointer("/body/text").and_then(Value::as_str).map(str::to_owned);
     Ok(RenderedMessage { interactive: Some(interactive), ..RenderedMessage::of(MessageType::Interactive, body) })
-}
-
-fn check_size(object: &Value, field: &str) -> Result<(), Refusal> {
-    if object.to_string().len() <= OBJECT_BYTES_MAX {
-        return Ok(());
-    }
-    Err(Refusal::invalid(field, &format!("must have at most {OBJECT_BYTES_MAX} bytes")))
 }
 
 /// JSON pointers to the texts of an interactive object that are filled in: its body, header and footer, and the bodies

@@ -5,9 +5,8 @@
 
 use serde_json::{Map, Value};
 
-use super::fill::{blank_error, fill};
+use super::fill::{ObjectFill, blank_error};
 use crate::Refusal;
-use crate::variables::Values;
 
 /// Maximum characters of a header's parameter.
 const HEADER_CHARACTERS_MAX: usize = 60;
@@ -41,26 +40,31 @@ pub(super) fn visit_texts<'a>(value: &'a Value, visitor: &mut impl FnMut(&'a str
 /// Fills in the variables of a template's parameters.
 ///
 /// # Errors
-/// When a parameter is blank, too long or has characters that the provider refuses; the refusal names the component.
-pub(super) fn fill_in(template: &mut Value, values: &Values<'_>) -> Result<(), Refusal> {
+/// When a parameter is blank, too long or has characters that the provider refuses; the refusal names the component. When
+/// all parameters together are too long, it names the template.
+pub(super) fn fill_in(template: &mut Value, object_fill: &mut ObjectFill<'_, '_>) -> Result<(), Refusal> {
     let Some(components) = template.get_mut("components").and_then(Value::as_array_mut) else { return Ok(()) };
     let has_only_body = components.len() == 1;
-    components.iter_mut().try_for_each(|component| fill_value(component, has_only_body, values))
+    components.iter_mut().try_for_each(|component| fill_value(component, has_only_body, object_fill))
 }
 
-fn fill_value(value: &mut Value, has_only_body: bool, values: &Values<'_>) -> Result<(), Refusal> {
+fn fill_value(value: &mut Value, has_only_body: bool, object_fill: &mut ObjectFill<'_, '_>) -> Result<(), Refusal> {
     match value {
-        Value::Object(component) => fill_component(component, has_only_body, values),
-        Value::Array(items) => items.iter_mut().try_for_each(|item| fill_value(item, has_only_body, values)),
+        Value::Object(component) => fill_component(component, has_only_body, object_fill),
+        Value::Array(items) => items.iter_mut().try_for_each(|item| fill_value(item, has_only_body, object_fill)),
         _ => Ok(()),
     }
 }
 
-fn fill_component(component: &mut Map<String, Value>, has_only_body: bool, values: &Values<'_>) -> Result<(), Refusal> {
+fn fill_component(
+    component: &mut Map<String, Value>,
+    has_only_body: bool,
+    object_fill: &mut ObjectFill<'_, '_>,
+) -> Result<(), Refusal> {
     let kind = component.get("type").and_then(Value::as_str).unwrap_or_default().to_lowercase();
     for (key, inner) in component {
         if key != "parameters" {
-            fill_value(inner, has_only_body, values)?;
+            fill_value(inner, has_only_body, object_fill)?;
             continue;
         }
         for (index, parameter) in inner.as_array_mut().into_iter().flatten().enumerate() {
@@ -74,7 +78,7 @@ fn fill_component(component: &mut Map<String, Value>, has_only_body: bool, value
                 _ => "template.parameters".to_owned(),
             };
             if text.contains("{{") {
-                *text = fill(std::mem::take(text), &field, values)?;
+                *text = object_fill.fill(text, &field)?;
                 // The provider rejects blank parameters.
                 if text.trim().is_empty() {
                     return Err(blank_error(&field));

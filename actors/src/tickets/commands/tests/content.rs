@@ -267,6 +267,26 @@ fn an_object_that_grew_too_long_is_refused() {
     );
 }
 
+#[test]
+fn the_texts_of_an_object_are_filled_in_only_up_to_its_limit() {
+    let mut desk = Desk::on(PHONE);
+    desk.organization.global_variables = HashMap::from([("long".to_owned(), "x".repeat(10_000))]);
+    // If all texts were filled in, the refusal would name the last one.
+    let card = |text: &str| json!({"body": {"text": text}});
+    let mut cards = vec![card("{{long}}"); 2_000];
+    cards.push(card(&"{{long}}".repeat(7)));
+    let carousel = json!({"type": "carousel", "body": {"text": "x"}, "action": {"cards": cards}});
+    let carousel = send(Content::Interactive { interactive: carousel, check: None });
+    assert_eq!(refused_fields(&mut desk, carousel), ["interactive"]);
+
+    let parameter = |text: &str| json!({"type": "text", "text": text});
+    let mut parameters = vec![parameter("{{long}}"); 2_000];
+    parameters.push(parameter("{{nobody}}"));
+    let components = json!([{"type": "button", "sub_type": "url", "index": "0", "parameters": parameters}]);
+    let template = json!({"name": "hi", "language": {"code": "en"}, "components": components});
+    assert_eq!(refused_fields(&mut desk, send(Content::Template { template, text: None })), ["template"]);
+}
+
 // The window.
 
 fn limit_window(desk: &mut Desk) {
