@@ -63,6 +63,8 @@ pub struct Scheduler {
     all: Arc<Semaphore>,
     transactions: Arc<Semaphore>,
     heavy: Arc<Semaphore>,
+    /// Heavy transactions: those that wait for `heavy` leave transactions to light work.
+    heavy_transactions: Arc<Semaphore>,
     /// Companies that hold or wait for a permit.
     companies: DashMap<CompanyId, Arc<CompanyShare>>,
 }
@@ -95,6 +97,7 @@ impl Scheduler {
             all: Arc::new(Semaphore::new(shares.all)),
             transactions: Arc::new(Semaphore::new(shares.transactions)),
             heavy: Arc::new(Semaphore::new(shares.heavy)),
+            heavy_transactions: Arc::new(Semaphore::new(shares.heavy)),
             companies: DashMap::new(),
         })
     }
@@ -126,20 +129,27 @@ impl Scheduler {
         let mut permit = self.register(company);
         let share = permit.share.clone().ok_or(Denied::Closed)?;
         let _wait = WaitGuard::begin(&share, weight, &self.shares)?;
-        // Acquire the company's own permit before each shared one, so that the queue for the shared ones contains at
-        // most one share per company.
+        // Acquire the company's own permits before the shared ones: work that waits for its company holds nothing that
+        // others need, and the queue for the shared permits contains at most one share per company. The holders of
+        // transactions cannot deadlock when they need a statement: work with a shared heavy permit waits only for
+        // `self.all`, of which transactions leave some to statements, and so it always ends.
         let acquire = async {
-            let mut permits = Vec::with_capacity(6);
+            let mut permits = Vec::with_capacity(7);
             if is_transaction {
                 permits.push(share.transactions.clone().acquire_owned().await);
             }
             if weight == Weight::Heavy {
                 permits.push(share.heavy.clone().acquire_owned().await);
-                permits.push(self.heavy.clone().acquire_owned().await);
             }
             permits.push(share.all.clone().acquire_owned().await);
+            if is_transaction && weight == Weight::Heavy {
+                permits.push(self.heavy_transactions.clone().acquire_owned().await);
+            }
             if is_transaction {
                 permits.push(self.transactions.clone().acquire_owned().await);
+            }
+            if weight == Weight::Heavy {
+                permits.push(self.heavy.clone().acquire_owned().await);
             }
             permits.push(self.all.clone().acquire_owned().await);
             permits.into_iter().rev().collect::<Result<Vec<_>, _>>()
@@ -159,6 +169,7 @@ impl Scheduler {
         self.all.close();
         self.transactions.close();
         self.heavy.close();
+        self.heavy_transactions.close();
     }
 
     /// Number of companies that hold or wait for a permit.
@@ -290,6 +301,28 @@ mod tests {
         assert!(is_free(&scheduler, B, Weight::Heavy));
         drop(heavy);
         assert!(is_free(&scheduler, A, Weight::Heavy));
+    }
+
+    #[tokio::test]
+    async fn heavy_work_that_waits_for_its_company_takes_no_permit_from_others() {
+        let scheduler = Scheduler::new(Shares { company: 1, heavy: 1, ..SHARES });
+        let light = light_permit(&scheduler, A).await;
+        let mut heavy = Box::pin(scheduler.permit(A, Weight::Heavy));
+        assert!(heavy.as_mut().now_or_never().is_none(), "A uses all of its share");
+        assert!(is_free(&scheduler, B, Weight::Heavy));
+        drop(light);
+        drop(heavy.await.expect("its turn"));
+    }
+
+    #[tokio::test]
+    async fn heavy_transactions_that_wait_leave_transactions_to_light_work() {
+        let scheduler = Scheduler::new(Shares { all: 4, heavy: 1, ..SHARES });
+        let _heavy = scheduler.permit(B, Weight::Heavy).await.expect("a permit");
+        let mut waiting: Vec<_> =
+            [1, 3].map(|id| Box::pin(scheduler.permit_transaction(CompanyId::new(id), Weight::Heavy))).into();
+        assert!(waiting.iter_mut().all(|permit| permit.as_mut().now_or_never().is_none()));
+        let light = scheduler.permit_transaction(CompanyId::new(4), Weight::Light).now_or_never();
+        assert!(light.is_some_and(|permit| permit.is_ok()));
     }
 
     #[tokio::test]
