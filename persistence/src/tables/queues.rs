@@ -1,13 +1,12 @@
 //! Queues: where tickets wait. Plain: changed by transactions, not by actors.
 
 use serde::Serialize;
-use sqlx::{FromRow, PgExecutor};
+use sqlx::FromRow;
 use utoipa::ToSchema;
 
 use super::text_enum;
-use crate::error::with_timeout;
+use crate::QueueId;
 use crate::table::{Stamps, Table, Unique};
-use crate::{CompanyId, QueueId, Result};
 
 text_enum! {
     /// How a queue's new tickets are assigned to its active users: not automatically, in turn, or to the one with the
@@ -46,12 +45,4 @@ impl Table for Queue {
         &[Unique::new("queues_company_id_name_key", "name"), Unique::by_appearance("queues_looks", "name")];
     const SEARCH: &'static [&'static str] = &["hotline_fold(name)"];
     type Id = QueueId;
-}
-
-/// Keeps a queue from being deleted until the transaction ends. To be called before one of its users is locked, as a
-/// deletion locks the queue first.
-pub async fn keep(db: impl PgExecutor<'_>, company: CompanyId, id: QueueId) -> Result<()> {
-    let select = sqlx::query("select from queues where company_id = $1 and id = $2 for key share");
-    with_timeout(select.bind(company).bind(id).execute(db)).await?;
-    Ok(())
 }

@@ -3,11 +3,10 @@
 use actix_web::web::Data;
 use hotline_actors::Removal;
 use hotline_persistence::table::{self, Table};
-use hotline_persistence::tables::queues::{self, Queue};
+use hotline_persistence::tables::queues::Queue;
 use hotline_persistence::tables::users::{self, User, WORKS_IN_QUEUE};
 use hotline_persistence::tables::wrapup_types::{LINKED_TO, WrapupType};
-use hotline_persistence::{CompanyId, Db, QueueId, UserId};
-use sqlx::PgConnection;
+use hotline_persistence::{Db, QueueId, UserId};
 
 use super::{check_exists, refresh_after};
 use crate::api::directory::check_links;
@@ -67,7 +66,9 @@ pub async fn add_user(
 ) -> ApiResult<NoContent> {
     let (queue, user) = ids.0;
     let add = idempotency.transaction(app.db(caller.company), async |db| {
-        lock_both(&mut *db, caller.company, queue, user).await?;
+        // The user, then the link, then the queue, which the foreign key locks: as in a change of the user's queues and
+        // in a deletion of the queue. Another order could deadlock.
+        users::lock(&mut *db, caller.company, user).await?;
         if users::QUEUES.add(&mut *db, caller.company, user, queue).await? {
             table::touch::<User>(&mut *db, caller.company, user).await?;
             check_links(db, caller.company, &users::QUEUES).await?;
@@ -91,7 +92,8 @@ pub async fn remove_user(caller: Caller, app: Data<App>, ids: PathId<(QueueId, U
         engine.tickets.release(caller.company, user, Some(queue), author).await?;
         hotline_persistence::fail_point!("member_released", |_| Err(ApiError::unavailable()));
         let mut transaction = db.begin().await?;
-        lock_both(transaction.connection()?, caller.company, queue, user).await?;
+        // Before the link, as in `add_user`: another order could deadlock.
+        users::lock(transaction.connection()?, caller.company, user).await?;
         if users::QUEUES.remove(transaction.connection()?, caller.company, user, queue).await? {
             table::touch::<User>(transaction.connection()?, caller.company, user).await?;
         }
@@ -99,12 +101,4 @@ pub async fn remove_user(caller: Caller, app: Data<App>, ids: PathId<(QueueId, U
     };
     engine.assignment.delete_guarded(caller.company, Removal::Member(queue, user), remove).await?;
     Ok(NoContent)
-}
-
-/// Locks a queue and a user before their link is added or removed. A change of the user's queues locks the user before
-/// the links, and the deletion of a queue locks the queue before its users: any other order could cause a deadlock.
-async fn lock_both(db: &mut PgConnection, company: CompanyId, queue: QueueId, user: UserId) -> ApiResult<()> {
-    queues::keep(&mut *db, company, queue).await?;
-    users::lock(db, company, user).await?;
-    Ok(())
 }

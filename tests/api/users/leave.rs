@@ -370,3 +370,30 @@ async fn a_link_that_two_requests_add_at_once_is_added_by_both() {
     assert_eq!(changed.data(200)["queues"].as_array().map(Vec::len), Some(2));
     app.stop().await;
 }
+
+#[actix_web::test]
+async fn a_user_leaves_a_queue_that_is_being_deleted() {
+    let app = TestApp::shared().await;
+    let (sales, ben) = (app.company.sales, app.company.ben);
+    let board = json!({"name": "Sales", "crmBoardQueues": [{"queueId": sales}]});
+    let board = created(&app.api, "/crm/boards", board).await;
+    // The deletion changes the queue's boards and users, and then it locks the queue.
+    let mut blocker = app.db.begin().await.expect("a transaction");
+    let lock = sqlx::query("select from queues where company_id = $1 and id = $2 for key share");
+    lock.bind(app.company.id).bind(sales).execute(&mut *blocker).await.expect("a lock");
+    let (queue_path, member_path) = (format!("/queues/{sales}"), format!("/queues/{sales}/users/{ben}"));
+    let leave = async {
+        until_blocked(1, &mut blocker, &app.db).await;
+        let release = async {
+            until_blocked(2, &mut blocker, &app.db).await;
+            blocker.rollback().await.expect("a rollback");
+        };
+        join(app.api.delete(&member_path), release).await.0
+    };
+    let (removed, left) = join(app.api.delete(&queue_path), leave).await;
+    assert_eq!(removed.status, 204, "{}", removed.body);
+    assert_eq!(left.status, 204, "{}", left.body);
+    let board = app.api.get(&format!("/crm/boards/{board}")).await;
+    assert_eq!(board.data(200)["queues"], json!([]), "the board has lost the queue");
+    app.stop().await;
+}

@@ -45,12 +45,13 @@ pub const LISTED: &[(&str, &str, &str)] = &[
 ];
 
 /// Statements that a function of the sources builds: the file, the function that executes them, and their texts.
-pub fn built_statements() -> [(&'static str, &'static str, Vec<String>); 4] {
+pub fn built_statements() -> [(&'static str, &'static str, Vec<String>); 5] {
     const STEPS: &str = "persistence/src/tables/cascades/steps.rs";
     let references: Vec<&Reference> = Cascade::EVERY.iter().flat_map(|cascade| cascade.references()).collect();
     [
         (STEPS, "lock_record", Cascade::EVERY.iter().map(|cascade| cascade.lock_sql()).collect()),
         (STEPS, "find_ids", references.iter().map(|reference| reference.find_sql()).collect()),
+        (STEPS, "lock_owners", references.iter().map(|reference| reference.lock_owners_sql()).collect()),
         (STEPS, "remove_references", references.iter().map(|reference| reference.remove_sql()).collect()),
         (STEPS, "touch", references.iter().filter_map(|reference| reference.touch_sql()).collect()),
     ]

@@ -99,6 +99,16 @@ enum RecordKind {
     Others(&'static str),
 }
 
+impl RecordKind {
+    fn table(self) -> &'static str {
+        match self {
+            Self::Contacts => "contacts",
+            Self::Cards => "cards",
+            Self::Others(table) => table,
+        }
+    }
+}
+
 /// When references are removed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum When {
@@ -148,6 +158,12 @@ impl Reference {
         // The index on such a column yields the ids in order.
         let order = if *owner_column == "id" { " order by id" } else { "" };
         format!("select {owner_column} from {table} where company_id = $1 and {column} = $2{order} limit $3")
+    }
+
+    /// Locks some owners, in the order of their ids: company `$1`, their ids `$2`.
+    pub fn lock_owners_sql(&self) -> String {
+        let table = self.owner.table();
+        format!("select from {table} where company_id = $1 and id = any ($2) order by id for no key update")
     }
 
     /// Removes the reference from some owners, and returns their ids with `event_data`: company `$1`, the
@@ -222,7 +238,8 @@ impl Cascade {
             Self::Queue(_) => {
                 const {
                     &[
-                        Reference::link("queue_users", "queue_id", "user_id", Others("users"), AtOnce),
+                        // Boards before users, as in the deletion of a user.
+                        Reference::link("board_queues", "queue_id", "board_id", Others("boards"), AtOnce),
                         Reference::link(
                             "wrapup_type_queues",
                             "queue_id",
@@ -230,7 +247,7 @@ impl Cascade {
                             Others("wrapup_types"),
                             AtOnce,
                         ),
-                        Reference::link("board_queues", "queue_id", "board_id", Others("boards"), AtOnce),
+                        Reference::link("queue_users", "queue_id", "user_id", Others("users"), AtOnce),
                     ]
                 }
             }

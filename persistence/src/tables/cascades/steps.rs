@@ -100,6 +100,7 @@ pub async fn remove_references_at_once(db: &mut PgConnection, company: CompanyId
         while let ReferringIds { ids, has_more } = next_ids(&mut *db, company, cascade, reference).await?
             && !ids.is_empty()
         {
+            lock_owners(&mut *db, company, reference, &ids).await?;
             remove_references(&mut *db, company, cascade, reference, &ids).await?;
             touch(&mut *db, company, reference, &ids).await?;
             if !has_more {
@@ -300,6 +301,14 @@ async fn next_ids(
     Ok(ReferringIds { ids, has_more })
 }
 
+/// Locks records before their references are removed, as every change of these records does: their references are final
+/// then, and another order could deadlock.
+async fn lock_owners(db: &mut PgConnection, company: CompanyId, reference: &Reference, ids: &[i64]) -> Result<()> {
+    let lock = sqlx::query(AssertSqlSafe(reference.lock_owners_sql())).bind(company).bind(ids);
+    with_timeout(lock.execute(db)).await?;
+    Ok(())
+}
+
 /// Removes the references to a deleted record from the records `ids`; returns the ids of those that had references,
 /// with the `event_data` of those references.
 async fn remove_references(
@@ -331,17 +340,7 @@ async fn remove_from_next(db: &mut PgConnection, record: &DeletedRecord, referen
     if ids.is_empty() {
         return Ok(false);
     }
-    // Every change of these records locks them, so their references are final once they are locked.
-    let lock = match reference.owner {
-        RecordKind::Contacts => {
-            "select from contacts where company_id = $1 and id = any ($2) order by id for no key update"
-        }
-        RecordKind::Cards => "select from cards where company_id = $1 and id = any ($2) order by id for no key update",
-        RecordKind::Others(_) => "",
-    };
-    if !lock.is_empty() {
-        with_timeout(sqlx::query(lock).bind(company).bind(&ids).execute(&mut *db)).await?;
-    }
+    lock_owners(&mut *db, company, reference, &ids).await?;
     remove_from_records(db, record, reference, &ids).await?;
     Ok(has_more)
 }
