@@ -25,11 +25,8 @@ use crate::web::admission::modules::PANEL_API;
 use crate::web::admission::rate::{Allowance, RateLimits, Unlimited};
 use crate::web::connections::origin::Address;
 use crate::web::response::cursor::ListOwner;
-use crate::web::tenant::Tenant;
+use crate::web::tenant::{COMPANY_HEADER, Tenant};
 use crate::web::{ApiError, ApiResult, Caller};
-
-/// The header in which an administrator of the installation names the company they work in.
-const COMPANY_HEADER: &str = "hotline-company";
 
 /// The paths below the API's path that set up a second factor. A session without a required second factor may use only
 /// these.

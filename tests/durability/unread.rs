@@ -291,6 +291,9 @@ async fn beyond_the_share_of_an_address_a_request_waits_and_is_then_refused_unti
     };
     refused.error(503, "ERR_API_UNAVAILABLE");
     assert!(refused.headers.contains_key("retry-after") && refused.headers.contains_key("x-request-id"));
+    // Other callers at the address do not wait for what this one gets at the same path.
+    service.other_company_api.get(&path).await.error(404, "ERR_API_NOT_FOUND");
+    service.api.with_key("wrong").get(&path).await.error(401, "ERR_API_UNAUTHORIZED");
     // A small response is sent to the same address and company, and a page to another address.
     service.api.get("/tags").await.data(200);
     service.api.calling_from("127.0.0.2").get(&path).await.data(200);

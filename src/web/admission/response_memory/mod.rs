@@ -19,8 +19,9 @@ use actix_web::body::{BodySize, BoxBody, MessageBody};
 use actix_web::dev::{ServiceRequest, ServiceResponse};
 use actix_web::http::Method;
 use actix_web::http::header::{
-    ACCESS_CONTROL_ALLOW_ORIGIN, ACCESS_CONTROL_EXPOSE_HEADERS, CACHE_CONTROL, CONTENT_DISPOSITION, CONTENT_ENCODING,
-    CONTENT_LENGTH, CONTENT_TYPE, ETAG, HeaderMap, HeaderName, HeaderValue, LINK, ORIGIN, VARY,
+    ACCESS_CONTROL_ALLOW_ORIGIN, ACCESS_CONTROL_EXPOSE_HEADERS, AUTHORIZATION, CACHE_CONTROL, CONTENT_DISPOSITION,
+    CONTENT_ENCODING, CONTENT_LENGTH, CONTENT_TYPE, COOKIE, ETAG, HeaderMap, HeaderName, HeaderValue, LINK, ORIGIN,
+    VARY,
 };
 use actix_web::middleware::Next;
 use actix_web::web::Data;
@@ -37,7 +38,7 @@ use crate::web::connections::origin::{self, Address};
 use crate::web::request::body::FromVisitor;
 use crate::web::response::error::{ApiError, OutcomeUnknown};
 use crate::web::response::head::is_head_request;
-use crate::web::tenant::Tenant;
+use crate::web::tenant::{COMPANY_HEADER, Tenant};
 
 /// Responses up to this size are not counted: a connection sends them in one piece.
 const SMALL_BYTES: usize = crate::web::connections::RESPONSE_PIECE_BYTES;
@@ -60,11 +61,14 @@ const RETRY_AFTER_S: u64 = 2;
 const CONTENT_HEADERS: [HeaderName; 7] =
     [CONTENT_DISPOSITION, CONTENT_ENCODING, CONTENT_LENGTH, CONTENT_TYPE, CACHE_CONTROL, ETAG, LINK];
 
+/// Headers of the request that decide whose response it gets.
+const CALLER_HEADERS: [HeaderName; 3] = [AUTHORIZATION, COOKIE, HeaderName::from_static(COMPANY_HEADER)];
+
 /// The memory of responses until they are sent.
 pub struct ResponseMemory {
     ledger: Ledger,
-    /// The size of the last large response to an address, by request. Long-polling requests differ each time, so they
-    /// reserve no memory while they wait.
+    /// The size of the last large response to an address, by request and caller. Long-polling requests differ each time,
+    /// so they reserve no memory while they wait.
     large: TtlCache<(Option<Address>, u64), (Reader, usize)>,
 }
 
@@ -198,10 +202,15 @@ fn allow_any_origin(request_headers: &HeaderMap, refused: &mut HeaderMap) {
     refused.append(VARY, HeaderValue::from_static("Origin"));
 }
 
-/// A hash of the method, the path and the query.
+/// A hash of the method, the path, the query and the caller: no caller waits for the share of another one, whose company
+/// may be a different one.
 fn request_hash(request: &ServiceRequest) -> u64 {
     let mut hasher = DefaultHasher::new();
     (request.method().as_str(), request.path(), request.query_string()).hash(&mut hasher);
+    for name in CALLER_HEADERS {
+        let values: Vec<&[u8]> = request.headers().get_all(name).map(HeaderValue::as_bytes).collect();
+        values.hash(&mut hasher);
+    }
     hasher.finish()
 }
 
