@@ -123,7 +123,6 @@ pub async fn create(
     let accounts = candidate_accounts(&app, &panel, (&email, company), address, device_cookie).await?;
     let hashes = accounts.iter().map(|account| account.password_hash.clone()).collect();
     let matching_hashes = passwords::find_matching(password.0, hashes).await?;
-    let audit = SignInAudit::of(&app, &request, "signIn");
     let matching_accounts: Vec<_> = matching_hashes.into_iter().filter_map(|index| accounts.get(index)).collect();
     let account = match matching_accounts[..] {
         [] => {
@@ -133,6 +132,8 @@ pub async fn create(
         }
         [account] => account,
         _ => {
+            // Without the address, as for a wrong password: the person has not yet chosen one of the companies.
+            let audit = SignInAudit::for_address(&app, None, "signIn");
             for account in &matching_accounts {
                 audit.record(account.person(), display_name(&account.name, &email), 200).await;
             }
@@ -140,6 +141,7 @@ pub async fn create(
             return Ok(WithCookie::unchanged(Json::of(SignIn::choose(choices.collect()))));
         }
     };
+    let audit = SignInAudit::of(&app, &request, "signIn");
     let begin = async || begin_session(&app, &request, account, &email).await;
     let begun = audit.run((account.person(), display_name(&account.name, &email)), StatusCode::OK, begin).await;
     if begun.is_err() {

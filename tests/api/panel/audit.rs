@@ -344,6 +344,10 @@ async fn a_company_does_not_learn_where_another_companys_user_signs_in() {
     Person::user(&app, app.company.ana, "ana@example.com").await;
     let wrong = json!({"email": "ana@example.com", "password": "a wrong one 4711"});
     Person::nobody(&app).post("/session", wrong).await.error(401, "ERR_API_SIGN_IN");
+    // With one password in both companies, the person has to choose, and neither learns the address.
+    other_api.put(&format!("/users/{}", other.ana), json!({"password": PASSWORD})).await.data(200);
+    let chosen = Person::nobody(&app).sign_in("ana@example.com", json!({})).await;
+    assert_eq!(chosen.data(200)["state"], "choose");
     let entries: Vec<(i64, Option<String>, Option<i16>)> = sqlx::query_as(
         "select company_id, address, status from audit_log where action = 'signIn' order by company_id, id",
     )
@@ -352,7 +356,16 @@ async fn a_company_does_not_learn_where_another_companys_user_signs_in() {
     .expect("entries");
     let address = || Some("127.0.0.1".to_owned());
     let (own, other) = (app.company.id.0, other.id.0);
-    assert_eq!(entries, [(own, address(), Some(200)), (own, None, Some(401)), (other, None, Some(401))]);
+    assert_eq!(
+        entries,
+        [
+            (own, address(), Some(200)),
+            (own, None, Some(401)),
+            (own, None, Some(200)),
+            (other, None, Some(401)),
+            (other, None, Some(200)),
+        ]
+    );
     app.stop().await;
 }
 
