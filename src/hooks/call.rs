@@ -99,7 +99,7 @@ pub(super) enum EventKind {
     /// The status of all our messages to a contact up to a time has changed.
     StatusesUntil { address: String, status: DeliveryStatus, until: DateTime<Utc> },
     /// A contact has stopped the business's marketing messages at the provider.
-    OptOut { from: Box<Sender>, at: Option<DateTime<Utc>> },
+    OptOut { from: Box<Sender> },
     /// A person has another number or id from now on.
     IdentityChanged(Box<ChangedSender>),
     /// A contact came through a link, and has not written yet.

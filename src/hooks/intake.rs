@@ -114,7 +114,7 @@ fn conversation_key(kind: &EventKind) -> String {
         EventKind::Message(inbound) => sender_key(&inbound.from),
         EventKind::Echo(echo) => sender_key(&echo.message.from),
         EventKind::Notice(notice) => sender_key(&notice.from),
-        EventKind::OptOut { from, .. } => sender_key(from),
+        EventKind::OptOut { from } => sender_key(from),
         EventKind::IdentityChanged(change) => format!("change {}", change.old.address.as_deref().unwrap_or_default()),
         // A revision may be processed before its message: it is then stored until the message is received.
         EventKind::Revision(revision) => format!("message {}", revision.message_id),
@@ -310,10 +310,7 @@ async fn process_event(
         EventKind::StatusesUntil { address, status, until } => {
             engine.inbound.record_statuses_until(company, channel, &address, status, until).await?;
         }
-        EventKind::OptOut { from, at } => {
-            let at = at.unwrap_or_else(clock::now);
-            engine.inbound.record_opt_out(company, channel, &from, at).await?;
-        }
+        EventKind::OptOut { from } => engine.inbound.record_opt_out(company, channel, &from).await?,
         EventKind::IdentityChanged(change) => engine.inbound.change_identity(company, channel, &change).await?,
         EventKind::Referral { address, referral } => {
             engine.inbound.record_referral(company, channel, &address, referral).await?;

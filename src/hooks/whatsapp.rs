@@ -154,7 +154,7 @@ fn add_preferences(value: &Value, call: &mut Call) {
         }
         match sender_of(id(preference, "wa_id"), id(preference, "user_id"), &[]) {
             Some(from) => {
-                let kind = EventKind::OptOut { from: Box::new(from), at: time(preference, "timestamp") };
+                let kind = EventKind::OptOut { from: Box::new(from) };
                 call.events.push(CallEvent { account: account.clone(), kind });
             }
             None => call.unreadable += 1,

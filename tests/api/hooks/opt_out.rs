@@ -1,6 +1,6 @@
 //! A contact who writes a stop word gets no campaigns until opted in again.
 
-use chrono::Utc;
+use chrono::{SecondsFormat, Utc};
 use hotline_persistence::tables::companies::{self, CompanyChanges};
 use serde_json::{Value, json};
 
@@ -153,5 +153,29 @@ async fn a_contact_who_stops_marketing_messages_at_the_provider_is_opted_out() {
     for id in [&jose, &maria] {
         assert_eq!(contact(&app.api, id).await["marketingOptOut"], true);
     }
+    app.stop().await;
+}
+
+/// In the past, the contact had the time of the provider, and a reader of what has changed since never got it.
+#[actix_web::test]
+async fn an_opt_out_that_is_reported_late_is_a_change_of_now() {
+    const JOSE: &str = "5511991234000";
+    let app = TestApp::shared().await;
+    let channel = ProviderChannel::phone(&app).await;
+    let jose = app.api.post("/contacts", json!({"name": "José", "number": JOSE})).await.data(201)["id"].clone();
+    let begin = newest(&app.api).await;
+    let since = Utc::now().to_rfc3339_opts(SecondsFormat::Millis, true);
+    let mut call = channel.phone_account().preferences(&[(JOSE, "stop")]);
+    let an_hour_ago = Utc::now().timestamp() - 3600;
+    call["entry"][0]["changes"][0]["value"]["user_preferences"][0]["timestamp"] = an_hour_ago.to_string().into();
+    assert_eq!(channel.deliver(&app.api, &call).await, all_taken(1));
+
+    let changed = app.api.get(&format!("/contacts?updatedFrom={since}")).await.data(200).clone();
+    let ids: Vec<&Value> = changed.as_array().expect("a list").iter().map(|contact| &contact["id"]).collect();
+    assert_eq!(ids, [&jose]);
+    let events = after(&app.api, begin).await;
+    let opted_out = events.iter().find(|event| event["data"]["marketingOptOut"] == true).expect("an event");
+    assert_eq!((&opted_out["type"], &opted_out["data"]["id"]), (&json!("contact.updated"), &jose));
+    assert!(opted_out["createdAt"].as_str() >= Some(since.as_str()), "{opted_out}");
     app.stop().await;
 }

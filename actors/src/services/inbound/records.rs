@@ -1,6 +1,5 @@
 //! Referrals and opt-outs of contacts that a provider reports without a message.
 
-use chrono::{DateTime, Utc};
 use hotline_persistence::tables::contacts::{OptOut, Referral, ReferralRow};
 use hotline_persistence::{Change, ChannelId, CompanyId, ContactId};
 
@@ -55,16 +54,11 @@ impl Inbound {
     ///
     /// # Errors
     /// [`Refusal::Unavailable`] when it cannot be recorded now: the provider should retry.
-    pub async fn record_opt_out(
-        &self,
-        company: CompanyId,
-        channel: ChannelId,
-        from: &Sender,
-        at: DateTime<Utc>,
-    ) -> Result<(), Refusal> {
+    pub async fn record_opt_out(&self, company: CompanyId, channel: ChannelId, from: &Sender) -> Result<(), Refusal> {
         let attempt = || async {
             let Some(contact_id) = self.find_contact(company, channel, from).await? else { return Ok(()) };
-            let row = OptOut { company_id: company, contact_id, at: at.min(now()) };
+            // Not the provider's time: it may report late, and a list filtered by `updatedFrom` would miss the change.
+            let row = OptOut { company_id: company, contact_id, at: now() };
             self.append_for_contact(company, contact_id, Change::OptOut(row)).await
         };
         on_conflict(self.contacts.cache(), company, attempt, no_other_conflict).await
