@@ -362,9 +362,11 @@ impl DeliveryQueue {
         self.may_have_waiting
     }
 
-    /// Records that the table contained no waiting deliveries of the events read so far, after the last write.
+    /// Records that the table contained no waiting deliveries of the events read so far, after the last write. If a
+    /// check was requested since, the table may have changed after the write read it.
     pub(super) fn clear_waiting(&mut self) {
-        self.may_have_waiting = self.unwritten.iter().any(|outcome| outcome.status == DeliveryStatus::Pending);
+        let has_pending = self.unwritten.iter().any(|outcome| outcome.status == DeliveryStatus::Pending);
+        self.may_have_waiting = self.must_check || has_pending;
     }
 
     /// The number of unwritten outcomes.

@@ -173,6 +173,18 @@ fn a_delivery_fails_after_its_last_retry_and_may_unblock_its_record() {
 }
 
 #[test]
+fn a_check_requested_during_a_write_that_found_nothing_waiting_is_made() {
+    let mut queue = DeliveryQueue::new(0, None);
+    assert!(queue.take_batch().may_unblock);
+    queue.request_check();
+    queue.clear_waiting();
+    assert!(queue.must_check() && queue.has_batch());
+    assert!(queue.take_batch().may_unblock, "the next write does not query what is waiting");
+    queue.clear_waiting();
+    assert!(!queue.may_have_waiting() && !queue.has_batch(), "nothing is waiting");
+}
+
+#[test]
 fn a_withheld_event_fails_without_effect_on_the_endpoint() {
     let mut queue = DeliveryQueue::new(0, None);
     queue.push_page(vec![outgoing(1, "a"), outgoing(2, "a")], 2, &HashSet::new(), START);
