@@ -233,7 +233,7 @@ fn event_view(event: StoredEvent, messages: &ExistingMessages, context: &ViewCon
         }
         Record::Message(snapshot) => match messages.rows.get(&snapshot.id) {
             Some(row) => {
-                let row = restore_content(row, event.kind, event.created_at, snapshot.reaction.as_ref());
+                let row = restore_content(row, event.kind, event.created_at, event.previous.as_ref(), &snapshot);
                 message_data(row, event.kind, snapshot, context)
             }
             None => {
@@ -296,12 +296,14 @@ fn restore_schedule(snapshot: ScheduleSnapshot, organization: &Organization) -> 
     Schedule::of_listed(schedule, organization)
 }
 
-/// A message with its text and reaction at the time of an event. If its content was deleted later, it stays deleted.
+/// A message with its text and reaction at the time of an event, which has these previous values. If its content was
+/// deleted later, it stays deleted.
 fn restore_content(
     row: &MessageRow,
     kind: EventKind,
-    event_at: DateTime<Utc>,
-    reaction: Option<&ReactionSnapshot>,
+    created_at: DateTime<Utc>,
+    previous: Option<&Value>,
+    snapshot: &MessageSnapshot,
 ) -> MessageRow {
     let mut row = row.clone();
     let mut revisions = row.revisions();
@@ -310,8 +312,15 @@ fn restore_content(
     }
     let is_first = is_first_event(kind);
     let is_before_event =
-        |noted_at: DateTime<Utc>| !is_first && noted_at.timestamp_millis() <= event_at.timestamp_millis();
-    let earlier_edits = revisions.edits.iter().take_while(|edit| is_before_event(edit.noted_at)).count();
+        |noted_at: DateTime<Utc>| !is_first && noted_at.timestamp_millis() <= created_at.timestamp_millis();
+    // Edits are in the order of the log, also if the clocks of processes differ.
+    let edits_before_event =
+        || revisions.edits.iter().rposition(|edit| is_before_event(edit.noted_at)).map_or(0, |last| last + 1);
+    // The event of an edit shows the text right after it, also if another edit has the same time.
+    let own_edit = previous
+        .and_then(|previous| previous.get(EDIT_ID))
+        .and_then(|edit_id| revisions.edits.iter().position(|edit| *edit_id == edit.id));
+    let earlier_edits = own_edit.map_or_else(edits_before_event, |own_edit| own_edit + 1);
     // An edit stores the text that it replaced, so the first later edit has the text at the time of the event.
     let next_edit = revisions.edits.drain(earlier_edits..).next();
     if let Some(next_edit) = next_edit {
@@ -320,7 +329,7 @@ fn restore_content(
     }
     if is_first {
         revisions.reactions.clear();
-    } else if let Some(ReactionSnapshot { key, emoji }) = reaction
+    } else if let Some(ReactionSnapshot { key, emoji }) = &snapshot.reaction
         && let Some(later) = revisions.reactions.iter_mut().find(|later| later.key == *key && later.emoji != *emoji)
     {
         later.emoji.clone_from(emoji);

@@ -1,5 +1,8 @@
 //! What providers report besides messages: edits, deletions, reactions and notices.
 
+use std::time::Duration;
+
+use hotline_actors::clock;
 use hotline_persistence::tables::channels::ChannelType::{Instagram, Messenger, Whatsapp};
 use serde_json::{Value, json};
 
@@ -152,6 +155,37 @@ async fn an_edit_changes_its_message_once_and_keeps_the_earlier_text() {
     check_events(&app.db, app.company.id).await;
     let app = restarted(app).await;
     assert_eq!(messages(&app.api, channel.id).await, all, "the restart changed the messages");
+    app.stop().await;
+}
+
+/// In the past, every event showed the last text: the time of an earlier event, written while another clock was ahead,
+/// was also theirs, and all edits seemed to come before it.
+#[actix_web::test]
+async fn an_edit_has_its_own_text_in_its_event_also_after_an_event_with_a_later_time() {
+    let app = OwnApp::start().await;
+    let channel = ProviderChannel::phone(&app).await;
+    deliver_messages(&app, &channel, vec![text("wamid.1", "first").at(1_700_000_000)]).await;
+    assert_eq!(message_event_types(&app).await, ["message.received"]);
+    let ahead = "update event_counters set last_at = now() + interval '1 hour' where company_id = $1";
+    let ahead = sqlx::query(ahead).bind(app.company.id).execute(&app.db).await.expect("the time of the last event");
+    assert_eq!(ahead.rows_affected(), 1);
+    for message in [
+        edit("wamid.2", "wamid.1", "second").at(1_700_000_100),
+        reaction("wamid.3", "wamid.1", Some("\u{1F44D}")),
+        edit("wamid.4", "wamid.1", "third").at(1_700_000_200),
+    ] {
+        assert_eq!(deliver_messages(&app, &channel, vec![message]).await, all_taken(1));
+        // The resolution of times: the next change has a later one.
+        clock::advance(Duration::from_millis(1));
+    }
+    let events = app.api.get("/events?types=message.updated,message.reaction").await;
+    let events = events.data(200).as_array().expect("events");
+    assert_eq!(events[0]["createdAt"], events[2]["createdAt"], "their times were not raised");
+    let bodies: Vec<&Value> = events.iter().map(|event| &event["data"]["body"]).collect();
+    // The event of an edit has its own text; any other at least the text of the moment.
+    assert_eq!(bodies, ["second", "third", "third"]);
+    let previous: Vec<&Value> = events.iter().map(|event| &event["previous"]["body"]).collect();
+    assert_eq!(previous, [&json!("first"), &Value::Null, &json!("second")]);
     app.stop().await;
 }
 

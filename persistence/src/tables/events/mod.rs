@@ -87,7 +87,7 @@ pub struct StoredEvent {
     /// A lower bound for the times at which later events were written.
     pub since: DateTime<Utc>,
     pub kind: EventKind,
-    /// When it happened.
+    /// When it happened; at least the time of the event before it.
     pub created_at: DateTime<Utc>,
     pub record: Record,
     /// The previous values of the changed fields, as the API returns them.

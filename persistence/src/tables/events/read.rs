@@ -128,29 +128,21 @@ impl StoredEventPage {
         let after = self.next.id;
         self.next.since = since;
         let mut not_before = row.not_before;
-        for (id, mut event) in (row.first_id..).zip(row.events.as_deref().map(parse_events).unwrap_or_default()) {
-            if let Some(event) = &mut event {
-                event.at = not_before.map_or(event.at, |not_before| event.at.max(not_before));
-                not_before = Some(event.at);
+        for (id, event) in (row.first_id..).zip(row.events.as_deref().map(parse_events).unwrap_or_default()) {
+            let Some(event) = event else { continue };
+            let created_at = not_before.map_or(event.at, |not_before| event.at.max(not_before));
+            not_before = Some(created_at);
+            if id <= after.0 || event.kind.bit() & type_mask == 0 {
+                continue;
             }
-            let Some(event) = event.filter(|event| id > after.0 && event.kind.bit() & type_mask != 0) else { continue };
             if self.events.len() >= limit {
                 self.has_more = true;
                 return;
             }
-            let NewEvent { kind, at, record, previous, by } = event;
+            let NewEvent { kind, at: _, record, previous, by } = event;
             let id = LoggedEventId::new(id);
             let by = by.unwrap_or_default();
-            self.events.push(StoredEvent {
-                company_id: company,
-                id,
-                since,
-                kind,
-                created_at: at,
-                record,
-                previous,
-                by,
-            });
+            self.events.push(StoredEvent { company_id: company, id, since, kind, created_at, record, previous, by });
             self.next.id = id;
         }
         self.next.id = LoggedEventId::new(row.last_id);
