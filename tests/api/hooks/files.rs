@@ -11,11 +11,12 @@ use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
 
 use super::{MARIA, ProviderChannel, Setup, all_taken, contact, messages};
+use crate::events::{newest, types};
 use crate::steps::restarted;
 use crate::support::provider::Provider;
 use crate::support::provider::hooks::{events, file, image, voice};
 use crate::support::service::TestOptions;
-use crate::support::{OwnApp, TestApp, eventually};
+use crate::support::{OwnApp, TestApp, eventually, until_blocked};
 
 /// A whole picture of one pixel.
 const PNG: &[u8] = &[
@@ -134,6 +135,40 @@ async fn files_that_are_not_fetched_yet_are_fetched_after_a_restart() {
     assert_eq!(messages(&app.api, channel.id).await[0]["media"], Value::Null);
     provider.only_token("", "access token");
     assert_eq!(bytes_of(&app, &wait_for_file(&app, &channel).await).await, PNG);
+    app.stop().await;
+}
+
+/// In the past, the event of the file had the time at which it was written, and so had those of all changes after it.
+#[actix_web::test]
+async fn the_event_of_a_file_that_is_written_late_does_not_change_the_times_of_later_events() {
+    let provider = Provider::start().await;
+    // A process of a cluster has no journal: it answers once a change is written.
+    let app = OwnApp::start_with(TestOptions { member: false, ..TestOptions::default() }).await;
+    let channel = create_channel(&app, &provider).await;
+    fail::cfg("file_unattached", "return").expect("failpoint");
+    let picture = provider.offer("image/png", PNG);
+    let call = channel.phone_account().message(MARIA, "Maria", image("wamid.1", &picture, None));
+    assert_eq!(channel.deliver(&app.api, &call).await, all_taken(1));
+    let ticket = messages(&app.api, channel.id).await[0]["ticketId"].clone();
+    let begin = newest(&app.api).await;
+
+    let mut blocker = app.db.begin().await.expect("a transaction");
+    let lock = sqlx::query("select from journal_watermark for update").execute(&mut *blocker).await;
+    lock.expect("nothing is written from here on");
+    let log = &app.service.app.engine.store().log;
+    let appended = log.appended();
+    fail::remove("file_unattached");
+    eventually("the file is in the journal", || async { log.durable() > appended }).await;
+    until_blocked(1, &mut blocker, &app.db).await;
+    let note = app.api.post(&format!("/tickets/{ticket}/notes"), json!({"body": "later"})).await.data(201).clone();
+    clock::advance(Duration::from_secs(60));
+    blocker.rollback().await.expect("all is written");
+
+    let events = app.api.get(&format!("/events?after={begin}&types=message.updated,note.added")).await;
+    let events = events.data(200).as_array().expect("a list");
+    assert_eq!(types(events), ["message.updated", "note.added"]);
+    assert_eq!(events[1]["createdAt"], note["createdAt"], "{events:?}");
+    assert!(events[0]["data"]["media"].is_object(), "{events:?}");
     app.stop().await;
 }
 

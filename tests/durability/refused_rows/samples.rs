@@ -140,6 +140,7 @@ pub fn samples(owner: &Owner, id: i64) -> Vec<Vec<Change>> {
         media: Some(json!({"id": format!("file {id}")})),
         error: Some(json!({"code": "c", "message": "m"})),
         is_text_error: false,
+        noted_at: Some(at),
     };
     let text = || Some("text".to_owned());
     let revision = RevisionRow {

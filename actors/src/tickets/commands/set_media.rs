@@ -30,6 +30,7 @@ impl Command for SetMedia {
             media,
             error,
             is_text_error: false,
+            noted_at: Some(cx.now),
         })));
         Ok(())
     }
@@ -56,6 +57,7 @@ impl Command for FailText {
             media: None,
             error: serde_json::to_value(self.error).ok(),
             is_text_error: true,
+            noted_at: Some(cx.now),
         })));
         Ok(())
     }

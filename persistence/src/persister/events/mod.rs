@@ -20,7 +20,7 @@ use super::kinds::Kind;
 use crate::tables::contacts::{self, ContactRow};
 use crate::tables::events::{self, By, EventKind, NewEvent, Record, RecordSnapshot};
 use crate::tables::messages::{
-    self, ChangedMessage, DeliveryStatusRow, MessageRow, MessageStatus, Revisables, RevisionRow,
+    self, ChangedMessage, DeliveryStatusRow, MediaRow, MessageRow, MessageStatus, Revisables, RevisionRow,
 };
 use crate::tables::schedules::{self, ScheduleRow};
 use crate::tables::ticket_events::{EventRow, EventType};
@@ -101,6 +101,21 @@ impl StatusReport {
     }
 }
 
+/// The file of a message was stored or is lost.
+#[derive(Clone, Copy)]
+struct FileReport {
+    index: BatchIndex,
+    is_lost: bool,
+    /// `None` in rows of earlier releases.
+    noted_at: Option<DateTime<Utc>>,
+}
+
+impl FileReport {
+    fn of(index: BatchIndex, row: &MediaRow) -> Self {
+        Self { index, is_lost: row.media.is_none(), noted_at: row.noted_at }
+    }
+}
+
 /// Collects the events of a batch.
 #[derive(Default)]
 pub(super) struct EventCollector<'a> {
@@ -110,8 +125,8 @@ pub(super) struct EventCollector<'a> {
     status_reports: Vec<StatusReport>,
     /// Tickets whose messages were marked as delivered to or read by the contact.
     receipts: HashMap<(CompanyId, TicketId), (BatchIndex, DateTime<Utc>)>,
-    /// Messages whose file was stored or is lost, and whether it is lost.
-    files: HashMap<(CompanyId, MessageId), (BatchIndex, bool)>,
+    /// Messages whose file was stored or is lost.
+    files: HashMap<(CompanyId, MessageId), FileReport>,
     /// Revisions of messages, in the order of the log.
     revisions: Vec<(BatchIndex, &'a RevisionRow)>,
     sessions: Vec<(BatchIndex, &'a SessionRow)>,
@@ -154,7 +169,7 @@ impl<'a> EventCollector<'a> {
                 Change::Event(event) => self.row_events.extend(RowEvent::of_ticket(index, event, entry)),
                 Change::Message(row) => self.row_events.push(RowEvent::of_message(index, row, entry)),
                 Change::Media(row) => {
-                    self.files.insert((row.company_id, row.message_id), (index, row.media.is_none()));
+                    self.files.insert((row.company_id, row.message_id), FileReport::of(index, row));
                 }
                 Change::Revision(row) => self.revisions.push((index, row)),
                 Change::Progress(row) => self.status_reports.push(StatusReport::of(index, row)),

@@ -4,7 +4,7 @@ use std::collections::HashMap;
 
 use serde_json::{Value, json};
 
-use super::{BatchIndex, EventCollector, StatusReport};
+use super::{BatchIndex, EventCollector, FileReport, StatusReport};
 use crate::clock;
 use crate::tables::events::{By, EventKind, MessageSnapshot, NewEvent, Record};
 use crate::tables::messages::{ChangeCause, ChangedMessage, MessageStatus};
@@ -77,13 +77,15 @@ impl EventCollector<'_> {
         events: &mut Vec<(CompanyId, BatchIndex, NewEvent)>,
     ) {
         for ChangedMessage { company, id, ticket: ticket_id, status, updated_at, .. } in changed {
-            let Some((index, is_lost)) = self.files.get(&(company, id)).copied() else { continue };
+            let Some(file) = self.files.get(&(company, id)).copied() else { continue };
+            let FileReport { index, is_lost, noted_at } = file;
             let (received, reaction) = (None, None);
             let record = Record::Message(MessageSnapshot { id, ticket_id, status, received, updated_at, reaction });
             // Before, the message had neither a file nor an error.
             let previous = Some(if is_lost { json!({"error": null}) } else { json!({"media": null}) });
-            let event =
-                NewEvent { kind: EventKind::MessageUpdated, at: clock::now(), record, previous, by: Some(By::SYSTEM) };
+            // The batch may be written much later, after an outage. Its later events must not get the time of that.
+            let at = noted_at.unwrap_or_else(clock::now);
+            let event = NewEvent { kind: EventKind::MessageUpdated, at, record, previous, by: Some(By::SYSTEM) };
             events.push((company, index, event));
         }
     }

@@ -27,6 +27,9 @@ pub struct MediaRow {
     /// field ignores the row, since it only changes messages whose file is still to be fetched.
     #[serde(rename = "is_of_text", default, skip_serializing_if = "std::ops::Not::not")]
     pub is_text_error: bool,
+    /// When Hotline recorded it. Earlier releases left it out.
+    #[serde(default, skip_serializing_if = "Option::is_none", with = "chrono::serde::ts_microseconds_option")]
+    pub noted_at: Option<DateTime<Utc>>,
 }
 
 /// Stores files or errors in their messages, and returns the changed messages. A message that already has its file, or
