@@ -4,11 +4,11 @@ use std::borrow::Cow;
 
 use actix_web::web::Data;
 use hotline_actors::{Conflict, Refusal};
-use hotline_persistence::table::{self, Columns};
+use hotline_persistence::table::{self, Columns, Table};
 use hotline_persistence::tables::boards;
 use hotline_persistence::tables::cascades::Cascade;
 use hotline_persistence::tables::custom_fields::{
-    self, Application, BlockingRecords, CustomField, CustomFieldId, CustomFieldType,
+    self, Application, BlockingRecords, CustomField, CustomFieldId, CustomFieldType, FIELDS_MAX,
 };
 use hotline_persistence::tables::visible_cards::VisibleCards;
 use sqlx::PgConnection;
@@ -85,9 +85,16 @@ pub async fn create(
     let NewField { application, columns } = body.0;
     idempotency
         .transaction(app.db(caller.company), async |db| {
-            Ok(Created::of(custom_fields::insert(db, caller.company, application, columns).await?))
+            let field = custom_fields::insert(db, caller.company, application, columns).await?;
+            Ok(Created::of(field.ok_or_else(too_many_fields)?))
         })
         .await
+}
+
+fn too_many_fields() -> ApiError {
+    let count = i64::try_from(FIELDS_MAX).unwrap_or(i64::MAX);
+    let state = "the company has reached its maximum number of custom fields of this application";
+    Refusal::Conflict(Conflict::used_by(state, "limit", [(CustomField::NOUN, count)])).into()
 }
 
 /// `PUT /custom-fields/{customFieldId}`. While values exist, the type and the options in use cannot change.

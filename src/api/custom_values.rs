@@ -4,7 +4,9 @@ use std::borrow::Cow;
 
 use chrono::{DateTime, NaiveDate};
 use hotline_actors::{FieldError, Refusal};
-use hotline_persistence::tables::custom_fields::{Application, CustomField, CustomFieldId, CustomFieldType};
+use hotline_persistence::tables::custom_fields::{
+    Application, CustomField, CustomFieldId, CustomFieldType, FIELDS_MAX,
+};
 use hotline_persistence::visible_text;
 use hotline_persistence::{CompanyId, Db, table};
 use serde_json::Value;
@@ -14,8 +16,8 @@ use crate::web::request::values::{Email, FromField, Name, Number, Text};
 use crate::web::{ApiResult, Fields, Input, Patch};
 use crate::web_address;
 
-/// Maximum number of values in a request.
-pub const VALUES_MAX: usize = 200;
+/// Maximum number of values in a request: one of each field.
+const VALUES_MAX: usize = FIELDS_MAX;
 
 /// Maximum length of a number, in characters.
 const NUMBER_CHARACTERS_MAX: usize = 30;

@@ -178,31 +178,39 @@ impl<N> ValuesTable<N> {
 /// Maximum position that a user can set; only appended fields may have a higher one.
 pub const POSITION_MAX: i32 = 1_000_000;
 
+/// Maximum custom fields of an application, limited because each new contact or card reads all of them, with their
+/// options, and locks them.
+pub const FIELDS_MAX: usize = 200;
+
 /// Maximum characters of a key.
 const KEY_CHARACTERS_MAX: usize = 60;
 
-/// Creates a custom field, with a unique key derived from its name, and at the end unless a position is given.
+/// Creates a custom field, with a unique key derived from its name, and at the end unless a position is given. `None`
+/// when the application already has [`FIELDS_MAX`].
 pub async fn insert(
     db: &mut PgConnection,
     company: CompanyId,
     application: Application,
     mut columns: Columns,
-) -> Result<CustomField> {
+) -> Result<Option<CustomField>> {
     table::lock_order::<CustomField>(db, company, application).await?;
-    let existing = with_timeout(
+    let existing: Vec<String> = with_timeout(
         sqlx::query_scalar("select key from custom_fields where company_id = $1 and application = $2")
             .bind(company)
             .bind(application)
             .fetch_all(&mut *db),
     )
     .await?;
+    if existing.len() >= FIELDS_MAX {
+        return Ok(None);
+    }
     let name = columns.text("name").unwrap_or_default();
     let key = free_key(application, name, &existing.into_iter().collect());
     columns.set("key", key);
     if !columns.has("position") {
         columns.set("position", table::next_position::<CustomField>(db, company, application).await?);
     }
-    table::insert(db, company, &columns).await
+    table::insert(db, company, &columns).await.map(Some)
 }
 
 /// Prefix of the key of a contact's field that has the name of a built-in variable. In texts, the variable takes

@@ -2,7 +2,7 @@
 
 use std::collections::HashSet;
 
-use futures_util::future::join_all;
+use futures_util::future::{join_all, join3};
 use hotline_persistence::table;
 use hotline_persistence::tables::custom_fields::{Application, CustomField, CustomFieldId};
 use reqwest::Method;
@@ -270,6 +270,39 @@ async fn fields_created_at_once_with_one_name_have_different_keys_and_positions(
     let mut positions: Vec<i64> = replies.iter().filter_map(|reply| reply.body["data"]["position"].as_i64()).collect();
     positions.sort_unstable();
     assert_eq!(positions, (1..=20).collect::<Vec<_>>());
+    app.stop().await;
+}
+
+#[actix_web::test]
+async fn the_fields_of_an_application_are_limited() {
+    let app = TestApp::shared().await;
+    let company = app.company.id;
+    let fill = "insert into custom_fields (company_id, key, name, application, type, position)
+        select $1, 'f' || n, 'f' || n, 'contact', 'text', n from generate_series(1, 199) n";
+    sqlx::query(fill).bind(company).execute(&app.db).await.expect("fields");
+    let body = |application: &str| json!({"name": "Size", "application": application, "type": "text"});
+    // Neither of two creations is committed before the other one has begun.
+    let mut blocker = app.db.begin().await.expect("a transaction");
+    table::lock_order::<CustomField>(&mut blocker, company, Application::Contact).await.expect("a lock");
+    let meanwhile = async {
+        until_blocked(2, &mut blocker, &app.db).await;
+        blocker.rollback().await.expect("a rollback");
+    };
+    let add = || app.api.post(PATH, body("contact"));
+    let (one, other, ()) = join3(add(), add(), meanwhile).await;
+    let (created, refused) = if one.status == 201 { (one, other) } else { (other, one) };
+    let details = json!({
+        "state": "the company has reached its maximum number of custom fields of this application", "reason": "limit",
+        "by": [{"type": "custom field", "count": 200}],
+    });
+    assert_eq!(refused.error(409, "ERR_API_CONFLICT"), &details);
+    assert_eq!(add().await.error(409, "ERR_API_CONFLICT"), &details);
+    // Cards, and other companies, have their own limits.
+    app.api.post(PATH, body("card")).await.data(201);
+    let (_, other_api) = app.another_company().await;
+    other_api.post(PATH, body("contact")).await.data(201);
+    deleted(&app.api, &path_of(id(created.data(201)))).await;
+    add().await.data(201);
     app.stop().await;
 }
 

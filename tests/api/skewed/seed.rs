@@ -98,7 +98,8 @@ async fn seed(db: &mut PgConnection, company: &Company, rows: i64) {
         ),
         format!(
             "insert into custom_fields (company_id, key, name, application, type, position)
-             select {id}, 'some' || k, 'Some ' || k, 'contact', 'text', k from generate_series(1, {few}) k"
+             select {id}, 'some' || k, 'Some ' || k, case when k % 4 = 0 then 'contact' else 'card' end, 'text', k
+             from generate_series(1, {few}) k"
         ),
         format!(
             "insert into global_variables (company_id, key, value)

@@ -68,6 +68,7 @@ const TYPES: Record<string, Counted> = {
   user: { one: ["{count} user", "{count} usuário", "{count} usuario"], other: ["{count} users", "{count} usuários", "{count} usuarios"] },
   contact: { one: ["{count} contact", "{count} contato", "{count} contacto"], other: ["{count} contacts", "{count} contatos", "{count} contactos"] },
   wrapupType: { one: ["{count} wrap-up type", "{count} tipo de encerramento", "{count} tipo de cierre"], other: ["{count} wrap-up types", "{count} tipos de encerramento", "{count} tipos de cierre"] },
+  customField: { one: ["{count} custom field", "{count} campo personalizado", "{count} campo personalizado"], other: ["{count} custom fields", "{count} campos personalizados", "{count} campos personalizados"] },
   globalVariable: { one: ["{count} variable", "{count} variável", "{count} variable"], other: ["{count} variables", "{count} variáveis", "{count} variables"] },
   webhook: { one: ["{count} webhook", "{count} webhook", "{count} webhook"], other: ["{count} webhooks", "{count} webhooks", "{count} webhooks"] },
   token: { one: ["{count} token", "{count} token", "{count} token"], other: ["{count} tokens", "{count} tokens", "{count} tokens"] },
