@@ -78,6 +78,16 @@ impl Select {
         self
     }
 
+    /// Adds the condition that the column has this text in any case, if the filter is set. PostgreSQL folds both: its
+    /// lower case differs from Rust's.
+    #[must_use]
+    pub fn equals_ignoring_case(mut self, column: &str, text: Option<&str>) -> Self {
+        if let Some(text) = text {
+            self.query.push(" and lower(").push(column).push(") = lower(").push_bind(text.to_owned()).push(")");
+        }
+        self
+    }
+
     /// Adds `column >= from and column <= to`, each only if its bound is set.
     #[must_use]
     pub fn between(mut self, column: &str, (from, to): (Option<DateTime<Utc>>, Option<DateTime<Utc>>)) -> Self {

@@ -18,6 +18,20 @@ use crate::web::admission::rate::{Allowance, Limit, RateExceeded};
 use crate::web::connections::origin::Address;
 use crate::web::{ApiError, ApiResult};
 
+/// The same key for all e-mails that may be of one account: those with the same lower case in some locale of
+/// PostgreSQL. Otherwise each spelling would have attempts of its own.
+pub(super) fn account_key(email: &str) -> String {
+    // Letter by letter: the lower case of a whole text distinguishes `σ` and `ς`. That of `İ` is an `i` with a dot, in
+    // some locales a plain `i`; that of `I` is in others an `ı`.
+    let lower = email.chars().flat_map(char::to_lowercase).filter(|letter| *letter != '\u{307}');
+    let fold = |letter| match letter {
+        'ς' => 'σ',
+        'ı' => 'i',
+        _ => letter,
+    };
+    lower.map(fold).collect()
+}
+
 /// A limit per minute, which is also the burst.
 const fn per_minute(count: u32) -> NonZeroU32 {
     NonZeroU32::MIN.saturating_add(count.saturating_sub(1))
@@ -165,7 +179,7 @@ impl PeopleLimits {
     /// `429` when there were too many.
     pub(super) fn try_account(&self, email: &str, address: Option<Address>) -> ApiResult<()> {
         self.try_from_address(address)?;
-        self.count_attempt(AttemptKey::Account(email.to_lowercase()), ACCOUNT_ATTEMPTS)
+        self.count_attempt(AttemptKey::Account(account_key(email)), ACCOUNT_ATTEMPTS)
     }
 
     /// Counts an attempt of a signed-in person with their own password.
@@ -307,6 +321,13 @@ mod tests {
         let admitted: Vec<bool> =
             (0..12).map(|turn| is_admitted(spellings[turn % 2], u8::try_from(turn).unwrap_or(0))).collect();
         assert_eq!(admitted.iter().filter(|is_admitted| **is_admitted).count(), 10, "whatever the address");
+        for spelling in ["\u{130}r\u{130}s", "iris", "IRIS", "\u{131}r\u{131}s", "i\u{307}ris"] {
+            let email = format!("{spelling}@example.com");
+            assert!((0..2).all(|turn| is_admitted(&email, 100 + turn)), "{spelling}");
+        }
+        assert!(!is_admitted("ir\u{130}s@example.com", 102), "another spelling");
+        assert_eq!(account_key("ΝΙΚΟΣ@x.example"), account_key("νικος@x.example"));
+        assert_eq!(account_key("ΝΙΚΟΣ@x.example"), account_key("νικοσ@x.example"));
         assert!(is_admitted("ben@example.com", 0));
         let from_one_address: Vec<bool> =
             (0..40).map(|turn| is_admitted(&format!("{turn}@example.com"), 200)).collect();

@@ -16,6 +16,7 @@ use utoipa::ToSchema;
 use super::audit::SignInAudit;
 use super::cookie::WithCookie;
 use super::emails::{AccountLink, Recipient, link_email, preferred_language};
+use super::limits::account_key;
 use super::values::{TypedSecret, UNAUTHENTICATED_BODY_BYTES_MAX};
 use super::{Panel, device, site};
 use crate::app::App;
@@ -179,7 +180,7 @@ pub async fn request_reset(
     let background = app.engine.background().clone();
     let email = body.0.0;
     background.spawn(async move {
-        let _guard = panel.reset_locks.lock(email.to_lowercase()).await;
+        let _guard = panel.reset_locks.lock(account_key(&email)).await;
         send_reset_emails(&app, &panel, (&mailer, permit), &email, (&base, language), client_address).await;
     });
     Ok(NoContent)

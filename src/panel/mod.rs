@@ -57,8 +57,8 @@ pub struct PanelOptions {
 pub struct Panel {
     limits: PeopleLimits,
     mailer: Option<Mailer>,
-    /// By e-mail in lower case: serializes its requests for a password reset, so that concurrent ones send one link per
-    /// account.
+    /// By [`limits::account_key`]: serializes its requests for a password reset, so that concurrent ones send one link
+    /// per account.
     reset_locks: KeyedLocks<String>,
     admins_need_second_factor: bool,
     /// The audited operations.

@@ -66,12 +66,12 @@ pub async fn all(db: &PgPool, email: Option<&str>) -> Result<Vec<AdminSummary>> 
 /// When the database cannot answer; [`Error::NotFound`] when there is none with this e-mail.
 pub async fn remove(db: &mut PgConnection, email: &str) -> Result<Option<AdminRow>> {
     // Locks all administrators, so that two concurrent deletions cannot remove the last two.
-    let select = sqlx::query_as("select id, email, created_at, updated_at from admins order by id for update");
-    let all: Vec<AdminRow> = with_timeout(select.fetch_all(&mut *db)).await?;
-    let is_only_one = all.len() <= 1;
-    let row = all.into_iter().find(|row| row.email.to_lowercase() == email.to_lowercase());
+    let lock = sqlx::query_scalar("select id from admins order by id for update");
+    let all: Vec<AdminId> = with_timeout(lock.fetch_all(&mut *db)).await?;
+    let select = sqlx::query_as("select id, email, created_at, updated_at from admins where lower(email) = lower($1)");
+    let row: Option<AdminRow> = with_timeout(select.bind(email).fetch_optional(&mut *db)).await?;
     let row = row.ok_or(Error::NotFound("administrator"))?;
-    if is_only_one {
+    if all.len() <= 1 {
         return Ok(None);
     }
     let person = PersonId::Admin(row.id);

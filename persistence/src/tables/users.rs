@@ -60,6 +60,14 @@ pub async fn find_by_email(db: impl PgExecutor<'_>, company: CompanyId, email: &
     with_timeout(select.bind(company).bind(email).fetch_optional(db)).await
 }
 
+/// Whether these columns change the user's e-mail. A change of case is none: people sign in with either.
+pub async fn changes_email(db: impl PgExecutor<'_>, company: CompanyId, id: UserId, columns: &Columns) -> Result<bool> {
+    match columns.text("email") {
+        Some(email) => Ok(find_by_email(db, company, email).await? != Some(id)),
+        None => Ok(false),
+    }
+}
+
 /// Creates a user without queues. If `columns` has no profile, the user gets the default one.
 ///
 /// # Errors

@@ -187,14 +187,15 @@ impl PlannedContact {
 async fn plan_import(db: &mut PgConnection, company: CompanyId, import: &Arc<Import>) -> ApiResult<ImportPlan> {
     let rows = || import.rows.iter().flatten().map(|row| &row.input);
     let texts = |column| rows().filter_map(move |row| row.columns.text(column));
-    let emails: Vec<String> = texts("email").map(str::to_lowercase).collect();
-    let (numbers, codes): (Vec<_>, Vec<_>) = (texts("number").collect(), texts("code").collect());
+    let (numbers, emails): (Vec<_>, Vec<_>) = (texts("number").collect(), texts("email").collect());
+    let codes: Vec<_> = texts("code").collect();
+    let lower_emails = contact_import::lower_case(db, &emails).await?;
     let candidates = contact_import::lock_candidates(db, company, &numbers, &emails, &codes).await?;
     let tags: Vec<TagId> = rows().flat_map(|row| row.tags.iter().flatten().copied()).collect();
     let tags = contact_import::lock_existing_tags(db, company, &tags).await?.into_iter().collect();
     let fields = table::lock_all_of::<CustomField>(db, company, Application::Contact).await?;
-    let mut planner =
-        Planner { contact_index: ContactIndex::of(candidates), tags, fields, on_conflict: import.on_conflict };
+    let contact_index = ContactIndex::of(candidates, lower_emails);
+    let mut planner = Planner { contact_index, tags, fields, on_conflict: import.on_conflict };
     // Thousands of values are checked by the rules of their fields, so this must not run on a serving thread. The limit
     // on heavy statements also limits how many imports run at the same time.
     let import = import.clone();
@@ -214,6 +215,8 @@ struct ContactIndex {
     /// If several contacts match, the oldest is used: it has the lowest position.
     by_email: HashMap<String, BTreeSet<usize>>,
     by_code: HashMap<String, BTreeSet<usize>>,
+    /// The lower case of each e-mail of the rows.
+    lower_emails: HashMap<String, String>,
 }
 
 /// The values of a contact by which a row matches it.
@@ -225,29 +228,15 @@ struct ContactKeys {
     code: Option<String>,
 }
 
-impl ContactKeys {
-    /// The keys after these changes are applied.
-    fn with_changes(&self, columns: &Columns) -> Self {
-        let changed_text = |column, current: &Option<String>| {
-            if columns.has(column) { columns.text(column).map(str::to_owned) } else { current.clone() }
-        };
-        Self {
-            number: changed_text("number", &self.number),
-            email: changed_text("email", &self.email).map(|email| email.to_lowercase()),
-            code: changed_text("code", &self.code),
-        }
-    }
-}
-
 impl ContactIndex {
-    fn of(candidates: Vec<Candidate>) -> Self {
-        let mut contact_index = Self::default();
+    fn of(candidates: Vec<Candidate>, lower_emails: HashMap<String, String>) -> Self {
+        let mut contact_index = Self { lower_emails, ..Self::default() };
         for candidate in candidates {
             let number = candidate.number.clone();
             let position =
                 contact_index.add(PlannedContact { id: Some(candidate.id), number, ..PlannedContact::default() });
-            let email = candidate.email.map(|email| email.to_lowercase());
-            contact_index.set_keys(position, ContactKeys { number: candidate.number, email, code: candidate.code });
+            let Candidate { number, email, code, .. } = candidate;
+            contact_index.set_keys(position, ContactKeys { number, email, code });
         }
         contact_index
     }
@@ -257,6 +246,24 @@ impl ContactIndex {
         self.contacts.push(PlannedContact { position: self.contacts.len(), ..contact });
         self.keys.push(ContactKeys::default());
         self.contacts.len() - 1
+    }
+
+    /// The e-mail of a row, in lower case.
+    fn lower_email(&self, columns: &Columns) -> Option<String> {
+        columns.text("email").and_then(|email| self.lower_emails.get(email)).cloned()
+    }
+
+    /// The keys of a contact after these changes are applied.
+    fn changed_keys(&self, position: usize, columns: &Columns) -> ContactKeys {
+        let changed_text = |column, current: &Option<String>| {
+            if columns.has(column) { columns.text(column).map(str::to_owned) } else { current.clone() }
+        };
+        let current = &self.keys[position];
+        ContactKeys {
+            number: changed_text("number", &current.number),
+            email: if columns.has("email") { self.lower_email(columns) } else { current.email.clone() },
+            code: changed_text("code", &current.code),
+        }
     }
 
     /// Replaces the keys by which a contact is found.
@@ -288,7 +295,7 @@ impl ContactIndex {
             phone_numbers::spellings(number).iter().find_map(|spelling| self.by_number.get(spelling).copied())
         });
         by_number
-            .or_else(|| find_oldest(&self.by_email, columns.text("email").map(str::to_lowercase)))
+            .or_else(|| find_oldest(&self.by_email, self.lower_email(columns)))
             .or_else(|| find_oldest(&self.by_code, columns.text("code").map(str::to_owned)))
     }
 }
@@ -356,7 +363,7 @@ impl Planner {
         };
         let position = existing.unwrap_or_else(|| self.contact_index.add(PlannedContact::default()));
         self.contact_index.changed.insert(position);
-        self.contact_index.set_keys(position, self.contact_index.keys[position].with_changes(&row.columns));
+        self.contact_index.set_keys(position, self.contact_index.changed_keys(position, &row.columns));
         let contact = &mut self.contact_index.contacts[position];
         contact.columns.merge(row.columns);
         contact.tags = row.tags.or(contact.tags.take());

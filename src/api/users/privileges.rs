@@ -133,8 +133,7 @@ pub(super) async fn check_integration(
     let is_protected_change = match change {
         UserChange::Removal => true,
         UserChange::Update(columns) => {
-            let changes_email =
-                columns.text("email").is_some_and(|email| email.to_lowercase() != user.email.to_lowercase());
+            let changes_email = users::changes_email(&mut *db, company, id, columns).await?;
             let will_be_active = !columns.is_false("active");
             let changes_active = columns.has("active") && will_be_active != user.active;
             columns.has("passwordHash") || changes_email || changes_active || new_profile != current_profile

@@ -145,7 +145,7 @@ pub async fn update(
     idempotency: Idempotency,
 ) -> ApiResult<Json<User>> {
     let company = caller.company;
-    check_own_sign_in(&caller, id.0, &body.0.0)?;
+    check_own_sign_in(&caller, &app, id.0, &body.0.0).await?;
     privileges::check(&caller, &app, id.0).await?;
     let is_new = false;
     privileges::check_assigned_profile(&caller, &app, &body.0.0.columns, is_new).await?;
@@ -250,17 +250,15 @@ impl UserUpdate<'_> {
 
 /// Refuses changes of the caller's own sign-in: an unlocked screen must not be enough to take over the account. Such
 /// changes are made in the account settings, which require the current password, or by another person.
-fn check_own_sign_in(caller: &Caller, id: UserId, input: &UserInput) -> ApiResult<()> {
-    let own_account = caller.signed_in().filter(|signed_in| signed_in.person() == PersonId::User(caller.company, id));
-    let Some(own_account) = own_account else { return Ok(()) };
-    let email = input.columns.text("email").map(str::to_lowercase);
+async fn check_own_sign_in(caller: &Caller, app: &App, id: UserId, input: &UserInput) -> ApiResult<()> {
+    let company = caller.company;
+    if caller.signed_in().is_none_or(|signed_in| signed_in.person() != PersonId::User(company, id)) {
+        return Ok(());
+    }
+    let changes_email = users::changes_email(app.db(company), company, id, &input.columns).await?;
     let changes = [
         ("password", !matches!(input.password, Patch::Absent), "must be changed in your own account"),
-        (
-            "email",
-            email.is_some_and(|email| email != own_account.email.to_lowercase()),
-            "must be changed by another administrator",
-        ),
+        ("email", changes_email, "must be changed by another administrator"),
         ("active", input.columns.is_false("active"), "must be changed by another administrator"),
     ];
     let errors = changes.into_iter().filter(|(_, is_changed, _)| *is_changed);

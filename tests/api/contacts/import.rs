@@ -419,6 +419,26 @@ async fn each_row_is_answered_with_the_id_of_its_contact() {
 }
 
 #[actix_web::test]
+async fn a_contact_is_found_by_the_email_it_was_created_with_in_any_script() {
+    let app = TestApp::shared().await;
+    // Rust's lower case of the last letter differs from PostgreSQL's.
+    let emails = ["ΝΙΚΟΣ@x.example", "ÉVA@x.example"];
+    let rows = || json!(emails.map(|email| json!({"name": "N", "email": email})));
+    assert_eq!(import(&app.api, rows(), &json!({})).await, counts(2, 0, 0));
+    assert_eq!(import(&app.api, rows(), &json!({})).await, counts(0, 2, 0));
+    // Also by a later row of the same import.
+    let new = || json!({"name": "N", "email": "ΘΩΜΑΣ@x.example"});
+    assert_eq!(import(&app.api, json!([new(), new()]), &json!({})).await, counts(1, 1, 0));
+    let all = listed(&app.api, PATH).await;
+    assert_eq!(all.len(), 3);
+    for (email, contact) in [emails[0], emails[1], "ΘΩΜΑΣ@X.EXAMPLE"].into_iter().zip(all) {
+        let query: String = form_urlencoded::byte_serialize(email.as_bytes()).collect();
+        assert_eq!(listed(&app.api, &format!("/contacts?email={query}")).await, [contact], "{email}");
+    }
+    app.stop().await;
+}
+
+#[actix_web::test]
 async fn contacts_are_found_by_their_exact_code_only() {
     let app = TestApp::shared().await;
     let a = create_contact(&app.api, json!({"name": "A", "code": "C-1"})).await;

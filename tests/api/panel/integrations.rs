@@ -80,6 +80,21 @@ async fn a_token_cannot_change_an_administrator_or_make_a_user_one() {
     app.stop().await;
 }
 
+#[actix_web::test]
+async fn a_tokens_change_of_an_administrators_email_is_found_by_the_case_that_signing_in_ignores() {
+    let app = TestApp::shared().await;
+    let ana = app.company.ana;
+    Person::give_profile(&app, ana, "Administrator").await;
+    let set = "update users set email = 'νικος@example.com' where company_id = $1 and id = $2";
+    sqlx::query(set).bind(app.company.id).bind(ana).execute(&app.db).await.expect("a change");
+    // PostgreSQL's lower case of `Σ` is `σ`, also at the end of a word, so this is another e-mail.
+    let path = format!("/users/{ana}");
+    app.api.put(&path, json!({"email": "ΝΙΚΟΣ@example.com"})).await.error(403, "ERR_API_FORBIDDEN_SCOPE");
+    assert_eq!(stored_user(&app, ana.0).await.expect("a user").0, "νικος@example.com");
+    app.api.put(&path, json!({"email": "νικος@EXAMPLE.com"})).await.data(200);
+    app.stop().await;
+}
+
 async fn agent_profile(app: &TestApp) -> i64 {
     let profiles = app.api.all("/profiles").await;
     id(profiles.iter().find(|profile| profile["name"] == "Agent").expect("agents"))

@@ -151,4 +151,11 @@ async fn administrators_are_listed_shown_and_deleted_except_the_last() {
     .await;
     let statuses: Vec<Option<i16>> = audited.into_iter().map(|(_, status)| status).collect();
     assert_eq!(statuses, [Some(400), Some(200), Some(400)]);
+
+    // These are two administrators: PostgreSQL's lower case of `Σ` is `σ`, also at the end of a word.
+    let first = run_json(path, &["admin", "create", "νικος@example.com"])["id"].clone();
+    let second = run_json(path, &["admin", "create", "ΝΙΚΟΣ@example.com"])["id"].clone();
+    for (email, deleted) in [("ΝΙΚΟΣ@Example.com", second), ("νικος@example.com", first)] {
+        assert_eq!(run_json(path, &["admin", "delete", email]), json!({"id": deleted, "deleted": true}));
+    }
 }

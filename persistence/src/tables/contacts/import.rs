@@ -3,6 +3,8 @@
 //! Each statement looks up its rows by key, one after the other: the cost of an import grows with its own rows, never
 //! with the number of contacts of a company. The `offset 0` in the statements prevents other join methods.
 
+use std::collections::HashMap;
+
 use serde_json::Value;
 use sqlx::{AssertSqlSafe, FromRow, PgConnection};
 
@@ -18,6 +20,7 @@ use crate::{CompanyId, ContactId, Result, phone_numbers};
 pub struct Candidate {
     pub id: ContactId,
     pub number: Option<String>,
+    /// In lower case, as [`lower_case`] returns it.
     pub email: Option<String>,
     pub code: Option<String>,
 }
@@ -43,13 +46,21 @@ pub async fn begin_import(db: &mut PgConnection, company: CompanyId) -> Result<(
     Ok(())
 }
 
-/// Locks and returns every contact with one of these numbers (in any spelling), e-mails (in lower case) or codes, by
-/// id. No other transaction can change them until this one ends.
+/// The lower case of each of these texts by PostgreSQL, whose index of e-mails has it: it depends on the locale, and
+/// differs from Rust's.
+pub async fn lower_case(db: &mut PgConnection, texts: &[&str]) -> Result<HashMap<String, String>> {
+    let select = sqlx::query_as("select x.text, lower(x.text) from (select distinct unnest($1::text[]) as text) x");
+    let pairs: Vec<(String, String)> = with_timeout(select.bind(texts).fetch_all(db)).await?;
+    Ok(pairs.into_iter().collect())
+}
+
+/// Locks and returns every contact with one of these numbers (in any spelling), e-mails (in any case) or codes, by id.
+/// No other transaction can change them until this one ends.
 pub async fn lock_candidates(
     db: &mut PgConnection,
     company: CompanyId,
     numbers: &[&str],
-    emails: &[String],
+    emails: &[&str],
     codes: &[&str],
 ) -> Result<Vec<Candidate>> {
     identities::lock_keys(&mut *db, company, numbers.iter().map(|number| identities::number_key(number))).await?;
@@ -62,11 +73,11 @@ pub async fn lock_candidates(
                      select y.id from (select distinct unnest($2::text[]) as text) wanted cross join lateral (
                          select id from contacts where company_id = $1 and number = wanted.text offset 0) y
                      union all select y.id from (select distinct unnest($3::text[]) as text) wanted cross join lateral (
-                         select id from contacts where company_id = $1 and lower(email) = wanted.text offset 0) y
+                         select id from contacts where company_id = $1 and lower(email) = lower(wanted.text) offset 0) y
                      union all select y.id from (select distinct unnest($4::text[]) as text) wanted cross join lateral (
                          select id from contacts where company_id = $1 and code = wanted.text offset 0) y) x
                  order by x.id) found
-             cross join lateral (select id, number, email, code from contacts
+             cross join lateral (select id, number, lower(email) as email, code from contacts
                  where company_id = $1 and id = found.id offset 0 for no key update) c
              order by c.id",
         )

@@ -34,7 +34,7 @@ pub async fn list(
 fn add_conditions(list: Select, filter: &ContactFilter) -> Select {
     list.contains("c.search", filter.search.as_deref())
         .only_by("c.id = any (", filter.number_owner_ids.clone(), ")")
-        .equals("lower(c.email)", filter.email.as_deref().map(str::to_lowercase))
+        .equals_ignoring_case("c.email", filter.email.as_deref())
         .equals("c.code", filter.code.as_deref())
         .equals("c.origin", filter.origin.as_deref())
         .equals("c.is_group", filter.is_group)

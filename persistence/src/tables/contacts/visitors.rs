@@ -103,7 +103,7 @@ pub async fn find_or_create_for_visitor(
 /// The keys to lock while a visitor's contact is matched or created.
 fn identity_keys(visitor: &Visitor) -> BTreeSet<String> {
     let number = visitor.number.as_deref().map(identities::number_key);
-    let email = visitor.email.as_ref().map(|email| format!("email:{}", email.to_lowercase()));
+    let email = visitor.email.as_ref().map(|email| format!("email:{email}"));
     let external_id = visitor.external_id.as_deref().map(identities::external_id_key);
     [number, email, external_id].into_iter().flatten().collect()
 }

@@ -89,10 +89,12 @@ pub(crate) async fn lock_keys(
     keys: impl IntoIterator<Item = String>,
 ) -> Result<()> {
     let keys: Vec<String> = keys.into_iter().collect();
-    // Locked in the same order everywhere, which avoids deadlocks.
+    // Locked in the same order everywhere, which avoids deadlocks. E-mails are matched by PostgreSQL's lower case, so
+    // those that match have the same slot.
     let lock = sqlx::query(
         "select pg_advisory_xact_lock(hashtextextended('contact_identities:' || $1 || ':' || held.slot, 0))
-         from (select distinct hashtext(key) & $3 as slot from unnest($2::text[]) as x (key) order by 1 offset 0) held",
+         from (select distinct hashtext(lower(key)) & $3 as slot from unnest($2::text[]) as x (key)
+             order by 1 offset 0) held",
     );
     with_timeout(lock.bind(company.to_string()).bind(keys).bind(LOCKS - 1).execute(db)).await?;
     Ok(())
@@ -110,7 +112,7 @@ fn address_key(channel: ChannelId, value: &str) -> String {
 
 /// The key of the lock of an external id, a website's own id of a visitor.
 pub(super) fn external_id_key(external_id: &str) -> String {
-    format!("externalId:{}", external_id.to_lowercase())
+    format!("externalId:{external_id}")
 }
 
 impl Keys<'_> {
