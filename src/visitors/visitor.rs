@@ -281,7 +281,8 @@ pub async fn list_messages(
 ) -> ApiResult<Page<MessageView>> {
     let Query { page, filter: Filters { after, created, updated }, .. } = query;
     let session = visitor.0;
-    let filter = MessageFilter { updated, ..visible_messages(&session, after, created) };
+    let until = app.engine.sessions.visible_until(&session).await?;
+    let filter = MessageFilter { updated, ..visible_messages(&session, after, created, until) };
     let db = app.engine.reads().acknowledged_tables(session.company_id).await?;
     let listed = messages::list(db, session.company_id, &filter, page).await?;
     let undelivered = UndeliveredMessages::of(&listed.rows);
@@ -290,7 +291,7 @@ pub async fn list_messages(
     let count = if may_be_truncated { response.truncate_to_bytes_max()? } else { usize::MAX };
     // A `HEAD` request does not receive the messages.
     if !is_head_request(&request) {
-        report_delivered(&app.engine, session.company_id, session.id.clone(), undelivered.truncated(count));
+        report_delivered(&app.engine, &session, undelivered.truncated(count));
     }
     Ok(response)
 }

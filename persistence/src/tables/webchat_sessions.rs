@@ -192,6 +192,28 @@ pub async fn latest(
     .await
 }
 
+/// When another of the contact's sessions in this webchat was first open after this one had ended; `None` if none was.
+pub async fn next_open_at(
+    db: impl Database<'_>,
+    session: &SessionRow,
+    ended_at: DateTime<Utc>,
+) -> Result<Option<DateTime<Utc>>> {
+    with_timeout(
+        sqlx::query_scalar(
+            "select min(greatest(created_at, $5)) from webchat_sessions
+             where company_id = $1 and contact_id = $2 and channel_id = $3 and id <> $4
+                 and (ended_at is null or ended_at > $5)",
+        )
+        .bind(session.company_id)
+        .bind(session.contact_id)
+        .bind(session.channel_id)
+        .bind(&session.id)
+        .bind(ended_at)
+        .fetch_one(db),
+    )
+    .await
+}
+
 /// The sessions of these contacts, each with its contact and ticket.
 pub async fn of_contacts(
     db: impl Database<'_>,

@@ -5,6 +5,7 @@ use std::collections::HashMap;
 
 use actix_web::HttpRequest;
 use actix_web::web::Data;
+use chrono::{DateTime, Utc};
 use hotline_actors::tickets::MarkDelivered;
 use hotline_actors::webchat::{MarkPresent, SendVisitorMessage, ShowSession, option_title};
 use hotline_actors::{Engine, FieldError};
@@ -160,9 +161,9 @@ pub async fn list_messages(
     query: Query<Filters>,
 ) -> ApiResult<Page<Message>> {
     let Query { page, filter: Filters { after, created, updated }, .. } = query;
-    let id = id.0;
-    let session = app.engine.sessions.ask(caller.company, &id, ShowSession).await?;
-    let filter = MessageFilter { updated, ..visible_messages(&session, after, created) };
+    let session = app.engine.sessions.ask(caller.company, &id.0, ShowSession).await?;
+    let until = app.engine.sessions.visible_until(&session).await?;
+    let filter = MessageFilter { updated, ..visible_messages(&session, after, created, until) };
     let db = app.engine.reads().acknowledged_tables(caller.company).await?;
     let rows = messages::list(db, caller.company, &filter, page).await?;
     let undelivered = UndeliveredMessages::of(&rows.rows);
@@ -173,17 +174,23 @@ pub async fn list_messages(
     let count = if continues_from_last { response.truncate_to_bytes_max()? } else { usize::MAX };
     // A `HEAD` request does not receive the messages.
     if !is_head_request(&request) {
-        report_delivered(&app.engine, caller.company, id, undelivered.truncated(count));
+        report_delivered(&app.engine, &session, undelivered.truncated(count));
     }
     Ok(response)
 }
 
-/// The filter for the messages that the visitor of this session sees, as in [`is_visible`].
-pub(crate) fn visible_messages(session: &SessionRow, after: Option<MessageId>, (from, to): Span) -> MessageFilter {
+/// The filter for the messages that the visitor of this session sees, as in [`is_visible`]. `until`: the time up to
+/// which an ended session shows messages.
+pub(crate) fn visible_messages(
+    session: &SessionRow,
+    after: Option<MessageId>,
+    (from, to): Span,
+    until: Option<DateTime<Utc>>,
+) -> MessageFilter {
     MessageFilter {
         contact_id: Some(session.contact_id),
         channel_id: Some(session.channel_id),
-        created: (from.max(Some(session.visible_since())), to),
+        created: (from.max(Some(session.visible_since())), to.into_iter().chain(until).min()),
         after,
         visible_to_visitor: true,
         ..MessageFilter::default()
@@ -220,22 +227,18 @@ impl UndeliveredMessages {
 
 /// Reports to the tickets that their messages were delivered, and to the session that its visitor is present. The
 /// response does not wait for this: reads work while changes are refused, and the next list reports again.
-pub(crate) fn report_delivered(
-    engine: &Engine,
-    company: CompanyId,
-    session: SessionId,
-    undelivered: UndeliveredMessages,
-) {
+pub(crate) fn report_delivered(engine: &Engine, session: &SessionRow, undelivered: UndeliveredMessages) {
     let last_messages = undelivered.last_by_ticket();
+    let (company, id, since) = (session.company_id, session.id.clone(), Some(session.visible_since()));
     let engine_clone = engine.clone();
     engine.spawn_for(company, async move {
         let engine = engine_clone;
         for (ticket, up_to) in last_messages {
-            if let Err(refusal) = engine.tickets.ask(company, ticket, MarkDelivered { up_to }).await {
+            if let Err(refusal) = engine.tickets.ask(company, ticket, MarkDelivered { up_to, since }).await {
                 tracing::debug!(%refusal, "could not record a delivery status");
             }
         }
-        if let Err(refusal) = engine.sessions.ask(company, &session, MarkPresent).await {
+        if let Err(refusal) = engine.sessions.ask(company, &id, MarkPresent).await {
             tracing::debug!(%refusal, "could not record a visitor's presence");
         }
     });

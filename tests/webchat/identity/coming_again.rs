@@ -1,5 +1,7 @@
 //! What a returning visitor is shown, and when the token of a visitor no longer works.
 
+use std::time::Duration;
+
 use futures_util::future::join_all;
 use hotline_actors::webchat::{NewSession, ShowSession};
 use hotline_actors::{Refusal, clock};
@@ -7,7 +9,7 @@ use hotline_persistence::tables::channels::{self, ChannelRow, ChannelSettings, C
 use hotline_persistence::tables::webchat_sessions::SessionRow;
 use hotline_persistence::{ContactId, SessionId};
 use reqwest::Method;
-use serde_json::json;
+use serde_json::{Value, json};
 
 use super::{bodies, messages_of, now_s, session_of};
 use crate::door::answer;
@@ -117,6 +119,85 @@ async fn messages_sent_while_no_visitor_was_connected_are_shown_in_the_next_sess
     let next = browser.open("v-1").await;
     assert_eq!(bodies(&messages_of(&browser, &next).await), ["sent to nobody"]);
     app.stop().await;
+}
+
+#[actix_web::test]
+async fn the_token_of_an_ended_session_does_not_read_the_next_one() {
+    let app = TestApp::shared().await;
+    let browser = Browser::of(&app).await;
+    let vera = browser.open("v-1").await;
+    browser.say(&vera, "one").await;
+    let ticket = session_of(&app, &vera).await["ticketId"].as_i64().expect("ticket");
+    browser.post(&vera, "/end", json!({})).await.data(200);
+    // Until the next session begins, the visitor may return to this one.
+    answer(&app.api, ticket, "are you there?").await;
+    assert_eq!(bodies(&messages_of(&browser, &vera).await), ["one", "are you there?"]);
+
+    let again = browser.open("v-1").await;
+    assert_ne!(again.id, vera.id);
+    browser.say(&again, "in confidence").await;
+    answer(&app.api, ticket, "for you alone").await;
+    assert_eq!(bodies(&messages_of(&browser, &vera).await), ["one", "are you there?"]);
+    let of_company = app.api.all(&format!("/webchat/sessions/{}/messages", vera.id)).await;
+    assert_eq!(bodies(&of_company), ["one", "are you there?"]);
+    assert_eq!(status_of(&app, "for you alone").await, "sent", "the ended session has received it");
+    // The session that shows it still does, after its end too.
+    for _ in 0..2 {
+        let shown = messages_of(&browser, &again).await;
+        assert!(bodies(&shown).ends_with(&["in confidence", "for you alone"]), "{shown:?}");
+        browser.post(&again, "/end", json!({})).await.data(200);
+    }
+    eventually("it is delivered", || async { status_of(&app, "for you alone").await == "delivered" }).await;
+    app.stop().await;
+}
+
+#[actix_web::test]
+async fn the_token_of_an_ended_session_does_not_read_one_that_was_open_beside_it() {
+    let app = TestApp::shared().await;
+    let browser = Browser::of(&app).await;
+    let (at_home, away) = (browser.open("v-1").await, Browser::open_beside(&app, "v-1").await);
+    assert_ne!(at_home.id, away.id);
+    browser.say(&at_home, "one").await;
+    assert_eq!(bodies(&messages_of(&browser, &away).await), ["one"]);
+    // Times have milliseconds.
+    clock::advance(Duration::from_millis(1));
+    browser.post(&away, "/end", json!({})).await.data(200);
+    browser.say(&at_home, "in confidence").await;
+    assert_eq!(bodies(&messages_of(&browser, &away).await), ["one"]);
+    assert_eq!(bodies(&messages_of(&browser, &at_home).await), ["one", "in confidence"]);
+    app.stop().await;
+}
+
+#[actix_web::test]
+async fn what_no_session_shows_is_neither_delivered_nor_read() {
+    let app = TestApp::shared().await;
+    let browser = Browser::of(&app).await;
+    let session = browser.open("v-1").await;
+    browser.say(&session, "hello").await;
+    let ticket = session_of(&app, &session).await["ticketId"].as_i64().expect("ticket");
+    answer(&app.api, ticket, "sent to nobody").await;
+    // Times have milliseconds.
+    clock::advance(Duration::from_millis(1));
+    browser.post(&session, "/end", json!({})).await.data(200);
+
+    let again = browser.open("v-1").await;
+    answer(&app.api, ticket, "welcome back").await;
+    let (mut socket, shown) = browser.socket_after(&again, None).await;
+    assert_eq!(bodies(&shown), ["welcome back"]);
+    socket.send(json!({"type": "seen", "upTo": shown[0]["id"]})).await;
+    eventually("the message that is shown is read", || async { status_of(&app, "welcome back").await == "read" }).await;
+    assert_eq!(status_of(&app, "sent to nobody").await, "sent");
+    // Once a session shows it, it is delivered.
+    assert_eq!(bodies(&messages_of(&browser, &session).await), ["hello", "sent to nobody"]);
+    eventually("it is delivered", || async { status_of(&app, "sent to nobody").await == "delivered" }).await;
+    app.stop().await;
+}
+
+/// The status of the message with this text.
+async fn status_of(app: &TestApp, body: &str) -> Value {
+    let messages = app.api.all("/messages?direction=outbound").await;
+    let message = messages.iter().find(|message| message["body"] == body);
+    message.expect("a message")["status"].clone()
 }
 
 #[actix_web::test]

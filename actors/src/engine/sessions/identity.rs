@@ -239,4 +239,20 @@ impl Sessions {
         }
         Ok(last.ended_at)
     }
+
+    /// The time up to which an ended session shows messages, so that its token does not read those of other sessions:
+    /// right before another session of the contact was open. What is sent before that is shown in both, because the
+    /// visitor of an idle session may still look at it. `None` for an active session.
+    pub async fn visible_until(&self, session: &SessionRow) -> Result<Option<DateTime<Utc>>, Refusal> {
+        if session.status == SessionStatus::Active {
+            return Ok(None);
+        }
+        let ended_at = session.ended_at.unwrap_or(session.last_seen_at);
+        // A session that is not acknowledged yet may not be in the tables, but its messages are created later than now.
+        let now = now();
+        let db = self.base.reads().acknowledged_tables(session.company_id).await?;
+        let next_open_at = webchat_sessions::next_open_at(db, session, ended_at).await?;
+        // The resolution of the tables: a message of that very time belongs to the other session.
+        Ok(Some(next_open_at.map_or(now, |at| at - TimeDelta::microseconds(1))))
+    }
 }

@@ -78,7 +78,9 @@ impl SocketSession {
         let mut reservation =
             reservation.ok_or_else(|| Refusal::Unavailable("too much unread output is buffered".to_owned()))?;
         let page = PageRequest::first(size);
-        let filter = visible_messages(session, self.last_pushed, (None, None));
+        // If the session has ended meanwhile, this browser gets no more than one that had caught up before.
+        let until = *self.ended.borrow();
+        let filter = visible_messages(session, self.last_pushed, (None, None), until);
         let mut missed = messages::list(db, company, &filter, page).await?;
         let (count, bytes) = measure_page(&missed.rows);
         reservation.shrink_to(bytes);

@@ -14,10 +14,11 @@ impl SocketSession {
     /// Records the delivered messages in their tickets, in the background. If that fails, the ticket's next receipt
     /// includes these messages.
     pub(super) fn acknowledge_delivered(&mut self) {
+        let since = Some(self.session().visible_since());
         for (ticket, up_to) in self.undelivered.drain(..) {
             let (engine, company) = (self.app.engine.clone(), self.attached_socket.row.company_id);
             self.app.engine.spawn_for(company, async move {
-                if let Err(refusal) = engine.tickets.ask(company, ticket, MarkDelivered { up_to }).await {
+                if let Err(refusal) = engine.tickets.ask(company, ticket, MarkDelivered { up_to, since }).await {
                     tracing::debug!(%refusal, "could not record a delivery status");
                 }
             });
@@ -74,8 +75,9 @@ async fn mark_seen(
         let row = engine.reads().message(company, up_to).await?.filter(|row| is_visible(session, row));
         tickets.extend(row.map(|row| row.ticket_id));
     }
+    let since = Some(session.visible_since());
     for ticket in tickets {
-        engine.tickets.ask(company, ticket, MarkSeen { up_to }).await?;
+        engine.tickets.ask(company, ticket, MarkSeen { up_to, since }).await?;
     }
     Ok(())
 }
