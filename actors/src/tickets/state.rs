@@ -41,6 +41,19 @@ pub struct ReceiptPositions {
     pub delivered: Position,
     /// The newest message that the contact has read.
     pub seen: Position,
+    /// Both are known only of the messages since this time; `None`: of all messages.
+    pub since: Option<DateTime<Utc>>,
+}
+
+impl ReceiptPositions {
+    /// The positions for a receipt of the messages since this time. The known positions are forgotten if they are of
+    /// another span: what one session has received, another may not have shown.
+    pub(crate) fn of_messages_since(&mut self, since: Option<DateTime<Utc>>) -> &mut Self {
+        if self.since != since {
+            *self = Self { since, ..Self::default() };
+        }
+        self
+    }
 }
 
 /// A position among the messages of a ticket: that of a message, or 0, before all of them. An `Option` of an id would

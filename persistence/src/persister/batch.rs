@@ -2,6 +2,8 @@
 
 use std::collections::{HashMap, HashSet};
 
+use chrono::{DateTime, Utc};
+
 use super::events::EventCollector;
 use super::facts::Facts;
 use crate::tables::campaigns::RecipientRow;
@@ -51,14 +53,17 @@ pub(crate) struct Batch<'a> {
 /// A ticket of a company.
 type TicketKey = (CompanyId, TicketId);
 
+/// Receipts of a ticket by sessions that show messages since different times: one does not include the other.
+type ReceiptKey = (TicketKey, Option<DateTime<Utc>>);
+
 /// Of each row that may change several times in a batch, the version to write. An imported company keeps the ids of its
 /// records, so two companies may have the same ones.
 #[derive(Default)]
 struct RowsByKey<'a> {
     tickets: HashMap<TicketKey, &'a TicketRow>,
-    delivered_receipts: HashMap<TicketKey, &'a DeliveryReceipt>,
-    contact_read_receipts: HashMap<TicketKey, &'a DeliveryReceipt>,
-    company_read_receipts: HashMap<TicketKey, &'a DeliveryReceipt>,
+    delivered_receipts: HashMap<ReceiptKey, &'a DeliveryReceipt>,
+    contact_read_receipts: HashMap<ReceiptKey, &'a DeliveryReceipt>,
+    company_read_receipts: HashMap<ReceiptKey, &'a DeliveryReceipt>,
     sessions: HashMap<(CompanyId, &'a SessionId), &'a SessionRow>,
     contact_channels: HashMap<(CompanyId, ContactId), &'a ContactChannel>,
     schedules: HashMap<(CompanyId, ScheduleId), &'a ScheduleRow>,
@@ -156,8 +161,8 @@ impl<'a> Batch<'a> {
 }
 
 /// Stores a ticket's receipt if it reaches further than the stored one. Receipts arrive in any order.
-fn insert_furthest<'a>(receipts: &mut HashMap<TicketKey, &'a DeliveryReceipt>, receipt: &'a DeliveryReceipt) {
-    let furthest = receipts.entry((receipt.company_id, receipt.ticket_id)).or_insert(receipt);
+fn insert_furthest<'a>(receipts: &mut HashMap<ReceiptKey, &'a DeliveryReceipt>, receipt: &'a DeliveryReceipt) {
+    let furthest = receipts.entry(((receipt.company_id, receipt.ticket_id), receipt.since)).or_insert(receipt);
     if receipt.up_to > furthest.up_to {
         *furthest = receipt;
     }
@@ -192,6 +197,19 @@ mod tests {
             Change::Schedule(read(company, schedule)),
             Change::Recipient(read(company, recipient)),
         ]
+    }
+
+    #[test]
+    fn the_furthest_receipt_of_each_span_of_messages_is_written() {
+        let receipt = |up_to: i64, since: Option<i64>| {
+            let receipt = json!({"company_id": 1, "ticket_id": 1, "up_to": up_to, "since": since, "at": 0});
+            Change::Delivered(serde_json::from_value(receipt).expect("a row"))
+        };
+        let entry = [receipt(2, None), receipt(1, None), receipt(3, Some(5)), receipt(4, Some(5))];
+        let batch = Batch::of([entry.as_slice()].into_iter(), false);
+        let mut written: Vec<i64> = batch.delivered_receipts.iter().map(|receipt| receipt.up_to.0).collect();
+        written.sort_unstable();
+        assert_eq!(written, [2, 4]);
     }
 
     #[test]

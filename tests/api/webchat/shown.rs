@@ -61,6 +61,14 @@ async fn nothing_from_before_the_session_is_shown_in_it() {
     assert_eq!(again["ticketId"], ticket, "the message opened another ticket");
     let reply = sent(&app.api, json!({"ticketId": ticket, "type": "text", "body": "welcome back"})).await;
     assert_eq!(visible_ids(&app.api, &now).await, [id(&again), id(&reply)]);
+    // The visitor has received the reply, and still not the answer before it.
+    let status = async |message: i64| app.api.get(&format!("/messages/{message}")).await.data(200).clone();
+    eventually("the reply is delivered", || async { status(id(&reply)).await["status"] == "delivered" }).await;
+    assert_eq!(status(id(&answer)).await["status"], "sent", "a message that no session shows was delivered");
+    // The session before shows what it has shown, and nothing of this one.
+    let shown_before = visible_ids(&app.api, &before).await;
+    assert!(shown_before.starts_with(&[id(&message), id(&answer)]), "{shown_before:?}");
+    assert!(!shown_before.contains(&id(&again)) && !shown_before.contains(&id(&reply)), "{shown_before:?}");
     let everything = listed(&app.api, &format!("/tickets/{ticket}/messages")).await;
     assert!(everything.contains(&id(&message)) && everything.contains(&id(&answer)), "the company lost its history");
     app.stop().await;

@@ -131,8 +131,14 @@ pub fn samples(owner: &Owner, id: i64) -> Vec<Vec<Change>> {
         file: Some("wamid.file".to_owned()),
     };
     let attempt = AttemptRow { company_id, message_id, attempts };
-    let receipt =
-        DeliveryReceipt { company_id, ticket_id, conversation: Some((channel_id, contact_id)), up_to: message_id, at };
+    let receipt = DeliveryReceipt {
+        company_id,
+        ticket_id,
+        conversation: Some((channel_id, contact_id)),
+        up_to: message_id,
+        since: Some(at),
+        at,
+    };
     let media = MediaRow {
         company_id,
         ticket_id,

@@ -1,3 +1,4 @@
+use chrono::{DateTime, Utc};
 use hotline_persistence::tables::messages::DeliveryReceipt;
 use hotline_persistence::tables::ticket_events::EventType;
 use hotline_persistence::{Change, MessageId};
@@ -23,7 +24,7 @@ impl Command for MarkRead {
             cx.touch(ticket);
             cx.record_event(ticket, EventType::Read, &self.author, Some(from), Some(json!({"unreadCount": 0})))?;
             if let Some(up_to) = ticket.row.last_message_id {
-                cx.record(Change::Read(receipt(ticket, up_to, cx)));
+                cx.record(Change::Read(receipt(ticket, up_to, None, cx)));
             }
         }
         Ok(ticket.clone())
@@ -35,6 +36,8 @@ impl Command for MarkRead {
 pub struct MarkDelivered {
     /// The last message delivered.
     pub up_to: MessageId,
+    /// Since when the visitor's session shows messages; `None`: all of them.
+    pub since: Option<DateTime<Utc>>,
 }
 
 impl Command for MarkDelivered {
@@ -44,9 +47,10 @@ impl Command for MarkDelivered {
         // Capped at the last message: a later one cannot have been delivered.
         let Some(last) = ticket.row.last_message_id else { return Ok(()) };
         let up_to = self.up_to.min(last);
-        if ticket.receipts.delivered.max(ticket.receipts.seen) < up_to.into() {
-            ticket.receipts.delivered = up_to.into();
-            cx.record(Change::Delivered(receipt(ticket, up_to, cx)));
+        let positions = ticket.receipts.of_messages_since(self.since);
+        if positions.delivered.max(positions.seen) < up_to.into() {
+            positions.delivered = up_to.into();
+            cx.record(Change::Delivered(receipt(ticket, up_to, self.since, cx)));
         }
         Ok(())
     }
@@ -58,6 +62,8 @@ impl Command for MarkDelivered {
 pub struct MarkSeen {
     /// The last message read.
     pub up_to: MessageId,
+    /// Since when the visitor's session shows messages; `None`: all of them.
+    pub since: Option<DateTime<Utc>>,
 }
 
 impl Command for MarkSeen {
@@ -67,20 +73,22 @@ impl Command for MarkSeen {
         // Capped at the last message: a later one cannot have been read.
         let Some(last) = ticket.row.last_message_id else { return Ok(()) };
         let up_to = self.up_to.min(last);
-        if ticket.receipts.seen < up_to.into() {
-            ticket.receipts.seen = up_to.into();
-            cx.record(Change::Seen(receipt(ticket, up_to, cx)));
+        let positions = ticket.receipts.of_messages_since(self.since);
+        if positions.seen < up_to.into() {
+            positions.seen = up_to.into();
+            cx.record(Change::Seen(receipt(ticket, up_to, self.since, cx)));
         }
         Ok(())
     }
 }
 
-fn receipt(ticket: &Ticket, up_to: MessageId, cx: &Context<'_>) -> DeliveryReceipt {
+fn receipt(ticket: &Ticket, up_to: MessageId, since: Option<DateTime<Utc>>, cx: &Context<'_>) -> DeliveryReceipt {
     DeliveryReceipt {
         company_id: ticket.row.company_id,
         ticket_id: ticket.row.id,
         conversation: Some((ticket.row.channel_id, ticket.row.contact_id)),
         up_to,
+        since,
         at: cx.now,
     }
 }

@@ -328,11 +328,11 @@ fn a_delivery_marks_messages_and_leaves_the_ticket() {
     let mut desk = Desk::on(WEBCHAT);
     let sent = desk.run(send()).reply;
     let before = desk.ticket.clone();
-    let result = desk.run(MarkDelivered { up_to: sent.id });
+    let result = desk.run(MarkDelivered { up_to: sent.id, since: None });
     let receipt = receipt(&desk, sent.id);
     assert_eq!(result.changes, [Change::Delivered(receipt)]);
     assert_eq!(desk.ticket.row, before.row);
-    let again = desk.run(MarkDelivered { up_to: sent.id });
+    let again = desk.run(MarkDelivered { up_to: sent.id, since: None });
     assert_eq!(again.changes, [], "a repeated receipt changes nothing");
 }
 
@@ -342,20 +342,44 @@ fn the_seen_position_moves_forward_up_to_the_last_message() {
     let first = desk.run(send()).reply;
     let second = desk.run(send()).reply;
     let later = MessageId::new(second.id.0 + 1000);
-    let result = desk.run(MarkSeen { up_to: later });
+    let result = desk.run(MarkSeen { up_to: later, since: None });
     assert_eq!(result.changes, [Change::Seen(receipt(&desk, second.id))]);
     for up_to in [later, second.id, first.id] {
-        assert_eq!(desk.run(MarkSeen { up_to }).changes, [], "{up_to}");
+        assert_eq!(desk.run(MarkSeen { up_to, since: None }).changes, [], "{up_to}");
     }
-    assert_eq!(desk.run(MarkDelivered { up_to: second.id }).changes, [], "a seen message counts as delivered");
+    assert_eq!(
+        desk.run(MarkDelivered { up_to: second.id, since: None }).changes,
+        [],
+        "a seen message counts as delivered"
+    );
     let third = desk.run(send()).reply;
-    assert_eq!(desk.run(MarkSeen { up_to: third.id }).changes, [Change::Seen(receipt(&desk, third.id))]);
+    assert_eq!(desk.run(MarkSeen { up_to: third.id, since: None }).changes, [Change::Seen(receipt(&desk, third.id))]);
+}
+
+#[test]
+fn what_one_session_has_received_another_one_reports_itself() {
+    let mut desk = Desk::on(WEBCHAT);
+    let first = desk.run(send()).reply;
+    let second = desk.run(send()).reply;
+    // A session that does not show the first message has received the second one.
+    let since = Some(desk.now);
+    let later = |desk: &Desk| DeliveryReceipt { since, ..receipt(desk, second.id) };
+    let mark_later = MarkDelivered { up_to: second.id, since };
+    let marked = desk.run(mark_later.clone()).changes;
+    assert_eq!(marked, [Change::Delivered(later(&desk))]);
+    assert_eq!(desk.run(mark_later).changes, [], "a repeated receipt changes something");
+    let marked = desk.run(MarkDelivered { up_to: first.id, since: None }).changes;
+    assert_eq!(marked, [Change::Delivered(receipt(&desk, first.id))], "the first message stays sent");
+    let seen = desk.run(MarkSeen { up_to: second.id, since }).changes;
+    assert_eq!(seen, [Change::Seen(later(&desk))]);
+    let seen = desk.run(MarkSeen { up_to: first.id, since: None }).changes;
+    assert_eq!(seen, [Change::Seen(receipt(&desk, first.id))]);
 }
 
 fn receipt(desk: &Desk, up_to: MessageId) -> DeliveryReceipt {
     let row = &desk.ticket.row;
     let conversation = Some((row.channel_id, row.contact_id));
-    DeliveryReceipt { company_id: COMPANY, ticket_id: row.id, conversation, up_to, at: desk.now }
+    DeliveryReceipt { company_id: COMPANY, ticket_id: row.id, conversation, up_to, since: None, at: desk.now }
 }
 
 #[test]

@@ -173,7 +173,7 @@ fn execute(desk: &mut Desk, step: &Step) -> Result<Vec<Change>, Refusal> {
         }
         Call::MarkRead => desk.try_run(MarkRead { author }).map(|result| result.changes),
         Call::MarkDelivered(up_to) => {
-            desk.try_run(MarkDelivered { up_to: MessageId::new(up_to) }).map(|result| result.changes)
+            desk.try_run(MarkDelivered { up_to: MessageId::new(up_to), since: None }).map(|result| result.changes)
         }
         Call::Show => desk.try_run(Show).map(|result| result.changes),
     }
