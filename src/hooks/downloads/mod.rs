@@ -26,7 +26,7 @@ use bytes::Bytes;
 use chrono::TimeDelta;
 use futures_util::StreamExt;
 use futures_util::stream::BoxStream;
-use hotline_actors::channels::Account;
+use hotline_actors::channels::{Account, SendFailure};
 use hotline_actors::tickets::SetMedia;
 use hotline_actors::{Engine, Refusal, clock};
 use hotline_persistence::tables::media::StoredMedia;
@@ -446,8 +446,10 @@ impl DownloadError {
 
 /// Classifies the error of a look-up: whether the file may still become available.
 fn lookup_error(error: &GraphError) -> FetchError {
+    // The code decides before the status: a refused token, a rate limit and an outage often have status 400.
+    let is_final = matches!(SendFailure::from(error.clone()), SendFailure::Failed(_));
     match error {
-        GraphError::Refused { status: 400 | 404 | 410, is_transient: false, message, .. } => {
+        GraphError::Refused { status: 400 | 404 | 410, message, .. } if is_final => {
             FetchError::Permanent(unavailable(message))
         }
         GraphError::Forbidden(_) => FetchError::Permanent(forbidden(&error.to_string())),
@@ -483,4 +485,34 @@ fn pause_for_age(age: TimeDelta) -> Duration {
 
 fn jittered(pause: Duration) -> Duration {
     pause.mul_f64(rand::rng().random_range(0.5..=1.0))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_look_up_is_retried_unless_the_file_itself_is_refused() {
+        for (status, code, is_final) in [
+            (400, Some(100), true),
+            (400, None, true),
+            (404, None, true),
+            (410, None, true),
+            (400, Some(190), false),
+            (400, Some(4), false),
+            (400, Some(80_007), false),
+            (400, Some(130_429), false),
+            (400, Some(131_000), false),
+            (404, Some(1), false),
+            (401, None, false),
+            (403, Some(10), false),
+            (429, None, false),
+            (500, None, false),
+        ] {
+            let message = "the reason".to_owned();
+            let error = GraphError::Refused { status, code, is_transient: false, message, retry_after: None };
+            let is_permanent = matches!(lookup_error(&error), FetchError::Permanent(_));
+            assert_eq!(is_permanent, is_final, "{status} {code:?}");
+        }
+    }
 }

@@ -13,8 +13,8 @@ use tokio::net::{TcpListener, TcpStream};
 use super::{MARIA, ProviderChannel, Setup, all_taken, contact, messages};
 use crate::events::{newest, types};
 use crate::steps::restarted;
-use crate::support::provider::Provider;
 use crate::support::provider::hooks::{events, file, image, voice};
+use crate::support::provider::{Answer, Provider};
 use crate::support::service::TestOptions;
 use crate::support::{OwnApp, TestApp, eventually, until_blocked};
 
@@ -119,6 +119,31 @@ async fn a_file_that_is_not_available_yet_is_requested_again_and_one_that_is_los
     let call = phone.message(MARIA, "Maria", file("wamid.4", "audio", &named_otherwise, "audio/ogg", None));
     channel.deliver(&app.api, &call).await;
     assert_eq!(wait_for_file(&app, &channel).await["mimeType"], "application/pdf");
+    app.stop().await;
+}
+
+/// In the past, each such refusal was final, because its status is that of a file that is lost.
+#[actix_web::test]
+async fn a_file_is_requested_again_after_a_refused_token_a_limit_and_an_outage() {
+    let provider = Provider::start().await;
+    let app = TestApp::shared().await;
+    let channel = create_channel(&app, &provider).await;
+    for (index, code) in [190, 4, 131_000].into_iter().enumerate() {
+        provider.refuse_look_up(Answer::refuse(400, code, "not now"));
+        let picture = provider.offer("image/png", PNG);
+        let call = channel.phone_account().message(MARIA, "Maria", image(&format!("wamid.{index}"), &picture, None));
+        assert_eq!(channel.deliver(&app.api, &call).await, all_taken(1));
+        let last = async || messages(&app.api, channel.id).await.pop().expect("a message");
+        let is_settled = || async {
+            let last = last().await;
+            last["media"].is_object() || last["error"].is_object()
+        };
+        eventually("the download has ended", is_settled).await;
+        let shown = last().await;
+        assert_eq!(shown["error"], Value::Null, "{code}: {shown}");
+        assert_eq!(bytes_of(&app, &shown["media"]).await, PNG);
+        assert_eq!(provider.refused_look_ups(), index + 1);
+    }
     app.stop().await;
 }
 
