@@ -20,7 +20,8 @@ use futures_util::future::BoxFuture;
 use hotline_actors::channels::{Accepted, Delivery, Provider, SendFailure};
 use hotline_persistence::CompanyId;
 use hotline_persistence::tables::channels::ChannelType;
-use hotline_persistence::tables::messages::MessageError;
+use hotline_persistence::tables::media::StoredMedia;
+use hotline_persistence::tables::messages::{MessageError, MessageRow};
 
 pub use self::file_kind::FileKind;
 pub use self::graph::{Graph, GraphError};
@@ -66,6 +67,15 @@ impl Provider for Providers {
     fn forget_company(&self, company: CompanyId) {
         let Self { graph: _, uploads } = self;
         uploads.forget_company(company);
+    }
+
+    fn sends_text_separately(&self, kind: ChannelType, message: &MessageRow) -> bool {
+        let Some(file) = message.media.as_ref().and_then(StoredMedia::of) else { return false };
+        match kind {
+            ChannelType::Whatsapp => whatsapp::sends_text_separately(message, &file.mime_type),
+            ChannelType::Messenger | ChannelType::Instagram => !social::text_of(message).is_empty(),
+            ChannelType::Webchat => false,
+        }
     }
 
     fn send(&self, delivery: Delivery) -> BoxFuture<'static, Result<Accepted, SendFailure>> {

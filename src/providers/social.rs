@@ -41,7 +41,7 @@ pub(super) async fn send(
     send_content(graph, delivery, content).await
 }
 
-fn text_of(message: &MessageRow) -> &str {
+pub(super) fn text_of(message: &MessageRow) -> &str {
     message.body.as_deref().unwrap_or_default()
 }
 

@@ -42,7 +42,7 @@ async fn send_file(graph: &Graph, uploads: &ProviderUploads, delivery: &Delivery
         Some(accepted) => accepted.clone(),
         None => {
             let uploaded = find_or_upload(graph, uploads, delivery).await?;
-            let is_single_part = message.body.is_none() || supports_caption(kind_of(&uploaded.mime_type));
+            let is_single_part = !sends_text_separately(message, &uploaded.mime_type);
             let outcome = post(graph, delivery, message.id.to_string(), Content::of(message, Some(&uploaded))?).await;
             let accepted = outcome.map_err(|failure| match failure {
                 SendFailure::Unknown { reason, may_be_named, .. } => {
@@ -217,6 +217,11 @@ fn kind_of(mime_type: &str) -> FileKind {
 
 fn supports_caption(kind: FileKind) -> bool {
     kind != FileKind::Audio
+}
+
+/// Whether the text of a message follows its file, which has this type.
+pub(super) fn sends_text_separately(message: &MessageRow, mime_type: &str) -> bool {
+    message.body.is_some() && !supports_caption(kind_of(mime_type))
 }
 
 async fn find_or_upload(

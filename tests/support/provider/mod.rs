@@ -11,7 +11,7 @@ mod multipart;
 
 use std::collections::{HashMap, VecDeque};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
 use actix_web::dev::ServerHandle;
@@ -68,6 +68,9 @@ struct State {
     released: watch::Sender<u64>,
     /// Raised with every attempt.
     calls: watch::Sender<u64>,
+    /// The answers to the next look-ups of files, one for each, and how many were given.
+    look_up_refusals: Mutex<VecDeque<Answer>>,
+    refused_look_ups: AtomicUsize,
 }
 
 /// A phone number or page.
@@ -125,6 +128,16 @@ impl Provider {
     /// Only this token is accepted from now on.
     pub fn only_token(&self, account: &str, token: &str) {
         self.account(account, |account| account.token = Some(token.to_owned()));
+    }
+
+    /// Refuses a look-up of a file that would succeed: the next one that is not refused yet.
+    pub fn refuse_look_up(&self, refusal: Answer) {
+        self.state.look_up_refusals.lock().push_back(refusal);
+    }
+
+    /// How many look-ups [`Provider::refuse_look_up`] has refused.
+    pub fn refused_look_ups(&self) -> usize {
+        self.state.refused_look_ups.load(Ordering::Relaxed)
     }
 
     /// Answers all attempts that hang or are held.
@@ -420,6 +433,11 @@ async fn file(state: Data<State>, path: Path<(String, String)>, request: HttpReq
     };
     if !state.admits("", &request) {
         return Answer::token_refused().to_response();
+    }
+    let refusal = state.look_up_refusals.lock().pop_front();
+    if let Some(refusal) = refusal {
+        state.refused_look_ups.fetch_add(1, Ordering::Relaxed);
+        return refusal.to_response();
     }
     let host = request.connection_info().host().to_owned();
     HttpResponse::Ok().json(json!({
