@@ -12,9 +12,9 @@ use crate::ttl_cache::TtlCache;
 /// Maximum messages in memory, some 150 bytes each: those whose first status came before the answer to their send.
 const NAMED_MAX: usize = 50_000;
 
-/// How long a message is remembered: with the default timeouts, longer than a call to its provider and the wait for a
-/// status after the call.
-const NAMED_FOR: Duration = Duration::from_secs(600);
+/// How long a message is remembered: longer than the longest pause before a retry that a provider may demand, an hour,
+/// because the status may name the message during that pause.
+const NAMED_FOR: Duration = Duration::from_secs(2 * 3600);
 
 /// What statuses name: one send of a message of ours.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]

@@ -16,6 +16,9 @@ pub trait Provider: Send + Sync + 'static {
     /// provider has the message.
     fn send(&self, delivery: Delivery) -> BoxFuture<'static, Result<Accepted, SendFailure>>;
 
+    /// Whether the text of a message is sent separately after its file, because the provider takes no caption with it.
+    fn sends_text_separately(&self, kind: ChannelType, message: &MessageRow) -> bool;
+
     /// Drops cached data of a company for which nothing is being sent.
     fn forget_company(&self, company: CompanyId);
 }

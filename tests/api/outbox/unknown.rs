@@ -45,6 +45,11 @@ fn lost() -> Answer {
     Answer::status(504)
 }
 
+/// The answer of a provider that is failing: it says that it has not taken the message.
+fn outage() -> Answer {
+    Answer::refuse(503, 131_016, "Service unavailable")
+}
+
 impl Office {
     /// Reports a status of a message as the provider does, with the callback data that was sent with it.
     pub async fn status(&self, channel: &ChannelRow, account: &str, id: &str, status: &str, callback: &Value) {
@@ -86,6 +91,16 @@ impl Office {
         self.provider.called_times(account, 2).await;
         self.wait_for_doubt(&job).await;
         job
+    }
+
+    /// Lets go of the answers that are held, and waits until the job is delivered.
+    async fn release_until_delivered(&self, job: &str) {
+        let is_delivered = || async {
+            // An answer that is not yet held is released the next time.
+            self.provider.release();
+            self.job(job).await["status"] == "delivered"
+        };
+        eventually("it is delivered", is_delivered).await;
     }
 
     /// Restarts the service, which then has this [`sending`].
@@ -157,23 +172,58 @@ async fn a_message_that_no_status_names_in_time_is_sent_again() {
 #[actix_web::test]
 async fn a_file_that_a_status_names_is_followed_by_its_text() {
     let office = office(FOREVER).await;
-    let channel = office.channel(ChannelType::Whatsapp, "2003", |_| {}).await;
-    // The answer is lost after the status has arrived.
-    office.provider.next("2003", [lost().held()]);
-    let form = Form::default().text("type", "media").text("channelId", channel.id).text("number", number(1));
-    let form = form.text("body", "the text").file("v.ogg", "audio/ogg", OPUS);
-    let job = office.app.api.send_form(form).await.data(202)["jobId"].as_str().expect("a job").to_owned();
-    office.provider.called_times("2003", 1).await;
-    let file = office.provider.calls("2003")[0].body.clone();
-    office.status(&channel, "2003", "wamid.file", "delivered", &file["biz_opaque_callback_data"]).await;
-    let is_delivered = || async {
-        // An answer that is not yet held is released the next time.
-        office.provider.release();
-        office.job(&job).await["status"] == "delivered"
-    };
-    eventually("it is delivered", is_delivered).await;
-    let calls = office.provider.calls("2003");
-    assert_eq!((calls.len(), calls[1].text()), (2, "the text"));
+    // The answer is lost, or a refusal, after the status has arrived.
+    for (account, answer) in [("2003", lost()), ("2010", outage())] {
+        let channel = office.channel(ChannelType::Whatsapp, account, |_| {}).await;
+        office.provider.next(account, [answer.held()]);
+        let form = Form::default().text("type", "media").text("channelId", channel.id).text("number", number(1));
+        let form = form.text("body", "the text").file("v.ogg", "audio/ogg", OPUS);
+        let job = office.app.api.send_form(form).await.data(202)["jobId"].as_str().expect("a job").to_owned();
+        office.provider.called_times(account, 1).await;
+        let file = office.provider.calls(account)[0].body.clone();
+        office.status(&channel, account, "wamid.file", "delivered", &file["biz_opaque_callback_data"]).await;
+        office.release_until_delivered(&job).await;
+        let calls = office.provider.calls(account);
+        assert_eq!((calls.len(), calls[1].text()), (2, "the text"), "{account}");
+        assert_eq!(office.attempts_and_outcome(&job).await, json!([1, null]), "{account}");
+    }
+    office.close().await;
+}
+
+/// A provider that is failing may have the message all the same.
+#[actix_web::test]
+async fn a_message_that_a_status_has_named_is_not_sent_again_after_an_outage() {
+    let office = office(FOREVER).await;
+    let channel = office.channel(ChannelType::Whatsapp, "2011", |_| {}).await;
+    office.provider.next("2011", [outage().held()]);
+    let job = office.text(channel.id, &number(1), "named").await;
+    office.provider.called_times("2011", 1).await;
+    let callback = office.provider.calls("2011")[0].body["biz_opaque_callback_data"].clone();
+    office.status(&channel, "2011", "wamid.named", "delivered", &callback).await;
+    office.release_until_delivered(&job).await;
+    assert_eq!(office.attempts_and_outcome(&job).await, json!([1, null]));
+    assert_eq!(office.provider.calls("2011").len(), 1, "it was sent again");
+    office.close().await;
+}
+
+/// The status arrives after the wait for it, and the message is retried only once memory no longer has the status.
+#[actix_web::test]
+async fn a_message_that_a_status_names_after_the_wait_is_not_sent_once_more() {
+    let office = office(Duration::from_millis(1)).await;
+    let channel = office.channel(ChannelType::Whatsapp, "2012", |_| {}).await;
+    let path = format!("/channels/{}", channel.id);
+    office.provider.next("2012", [lost(), Answer::token_refused()]);
+    let job = office.text(channel.id, &number(1), "lost").await;
+    eventually("the token is refused", || async { office.app.api.get(&path).await.data(200)["status"] == "error" })
+        .await;
+    let message = office.job(&job).await["messageId"].as_i64();
+    assert!(message.is_some());
+    office.store_named(&channel, "wamid.lost", message).await;
+    let renew = "update channels set status = 'connected', updated_at = clock_timestamp() where id = $1";
+    sqlx::query(renew).bind(channel.id).execute(&office.app.db).await.expect("a renewed token");
+    office.wait_for_status(&job, "delivered").await;
+    assert_eq!(office.attempts_and_outcome(&job).await, json!([1, null]));
+    assert_eq!(office.provider.calls("2012").len(), 2, "it was sent a third time");
     office.close().await;
 }
 

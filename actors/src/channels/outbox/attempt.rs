@@ -48,23 +48,24 @@ pub(super) struct Decision {
     delivery_status: DeliveryStatus,
     at: DateTime<Utc>,
     provider_message_id: Option<String>,
-    /// Whether the status comes from a report of the provider that names the message by our id.
-    is_named: bool,
+    /// Whether the attempt that has sent the message is counted already, because it was in doubt.
+    is_counted: bool,
 }
 
 impl Decision {
     /// The outcome of an attempt whose message has this status now.
     fn decided_now(delivery_status: DeliveryStatus, provider_message_id: Option<String>) -> AttemptOutcome {
-        AttemptOutcome::Decided(Self { delivery_status, at: now(), provider_message_id, is_named: false })
+        AttemptOutcome::Decided(Self { delivery_status, at: now(), provider_message_id, is_counted: false })
     }
 
-    /// The decision for a message whose answer was lost: a later status names [`Outgoing::current_send`] with this id,
-    /// so the provider has it.
+    /// The decision for a message whose last attempt seemed to fail, or whose answer was lost: a status names
+    /// [`Outgoing::current_send`] with this id, so the provider has it.
     pub(super) fn sent_as_named(outgoing: &Outgoing, id: String) -> Self {
         // A message whose text follows its file has the id of the file.
         let provider_message_id =
             outgoing.file_accepted.get().map_or(Some(id), |file| file.provider_message_id.clone());
-        Self { delivery_status: DeliveryStatus::Sent, at: now(), provider_message_id, is_named: true }
+        let is_counted = outgoing.attempts().count > 0;
+        Self { delivery_status: DeliveryStatus::Sent, at: now(), provider_message_id, is_counted }
     }
 
     /// The status of a message that is given up after this failure.
@@ -78,7 +79,7 @@ impl Decision {
             SendFailure::Failed(error) => error.message,
         };
         let error = MessageError { code: "ERR_GIVEN_UP".to_owned(), message };
-        Self { delivery_status: DeliveryStatus::Failed(error), at: now(), provider_message_id: None, is_named: false }
+        Self { delivery_status: DeliveryStatus::Failed(error), at: now(), provider_message_id: None, is_counted: false }
     }
 }
 
@@ -91,7 +92,7 @@ pub(super) async fn send(scope: &SenderScope, account: Arc<Account>, outgoing: O
     if outgoing.is_removed() {
         return AttemptOutcome::Removed;
     }
-    if let Some(outcome) = outcome_of_earlier_attempt(scope, Some(account.kind), &outgoing) {
+    if let Some(outcome) = outcome_of_earlier_attempt(scope, Some(account.kind), &outgoing).await {
         return outcome;
     }
     let (to, to_kind) = match find_address(scope, &outgoing).await {
@@ -137,7 +138,7 @@ pub(super) async fn settle_without_call(
     let (company, channel) = (outgoing.message.company_id, outgoing.message.channel_id);
     let organization = scope.base.directory.company(company);
     let kind = organization.and_then(|organization| organization.channels.get(&channel).map(|channel| channel.kind));
-    if let Some(outcome) = outcome_of_earlier_attempt(scope, kind, outgoing) {
+    if let Some(outcome) = outcome_of_earlier_attempt(scope, kind, outgoing).await {
         return outcome;
     }
     match find_withdrawal(scope, outgoing).await {
@@ -152,7 +153,7 @@ pub(super) async fn settle_without_call(
 
 /// The outcome of an earlier attempt that has been in doubt since an earlier run, or after which a status has named the
 /// message. `None`: the message is to be sent.
-fn outcome_of_earlier_attempt(
+async fn outcome_of_earlier_attempt(
     scope: &SenderScope,
     kind: Option<ChannelType>,
     outgoing: &Outgoing,
@@ -165,12 +166,18 @@ fn outcome_of_earlier_attempt(
         let failure = SendFailure::Unknown { reason, is_file_only: attempts.is_file_only, may_be_named };
         return Some(AttemptOutcome::Retry(failure));
     }
-    if attempts.count == 0 || !may_be_named {
-        return None;
-    }
-    let channel = (outgoing.message.company_id, outgoing.message.channel_id);
-    let id = scope.inboxes.named_messages.provider_id(channel, outgoing.current_send())?;
-    if attempts.is_file_only && outgoing.file_accepted.get().is_none() {
+    let kind = kind.filter(|_| may_be_named)?;
+    let (channel, send) = ((outgoing.message.company_id, outgoing.message.channel_id), outgoing.current_send());
+    let id = match scope.inboxes.named_messages.provider_id(channel, send) {
+        Some(id) => id,
+        // A message that was never in doubt is not looked up in the tables: most messages must not cost a query.
+        None if attempts.count == 0 => return None,
+        None => match find_stored_id(scope, channel, send).await {
+            Ok(id) => id?,
+            Err(reason) => return Some(AttemptOutcome::Retry(SendFailure::Retry { reason, after: None })),
+        },
+    };
+    if outgoing.file_accepted.get().is_none() && scope.provider.sends_text_separately(kind, &outgoing.message) {
         // The status names the message's file. Its text is still to be sent.
         outgoing.end_file_doubt();
         // Nothing else sets `file_accepted` between two attempts.
@@ -243,36 +250,43 @@ async fn call_provider(scope: &SenderScope, delivery: Delivery) -> Result<Accept
 /// The provider's id of a send in doubt, once a status has named it; `None` if none does within `time_max`.
 pub(super) async fn find_provider_id(
     scope: &SenderScope,
-    (company, channel): ChannelKey,
+    channel: ChannelKey,
     send: NamedSend,
     time_max: Duration,
 ) -> Option<String> {
-    let (NamedSend::Message(message) | NamedSend::Text(message)) = send;
-    let base = scope.base.clone();
     // The status may have arrived before a restart.
+    match find_stored_id(scope, channel, send).await {
+        Ok(Some(id)) => return Some(id),
+        Ok(None) => {}
+        Err(reason) => {
+            let (NamedSend::Message(message) | NamedSend::Text(message)) = send;
+            tracing::debug!(reason, message.id = %message, "could not look up the status of a message in doubt");
+        }
+    }
+    scope.inboxes.named_messages.wait_for_provider_id(channel, send, time_max).await
+}
+
+/// The provider's id of a send that a stored status has named.
+async fn find_stored_id(
+    scope: &SenderScope,
+    (company, channel): ChannelKey,
+    send: NamedSend,
+) -> Result<Option<String>, String> {
+    let base = scope.base.clone();
     let query = async move {
         match send {
-            NamedSend::Message(_) => {
+            NamedSend::Message(message) => {
                 early_statuses::find_provider_id(base.db(company), company, channel, message).await
             }
-            NamedSend::Text(_) => {
+            NamedSend::Text(message) => {
                 let key = text_key(message);
                 let stored = early_statuses::of_message(base.db(company), company, channel, &key).await;
                 stored.map(|stored| (!stored.is_empty()).then_some(key))
             }
         }
     };
-    match scope.base.background.spawn(query).await {
-        Ok(Ok(Some(id))) => return Some(id),
-        Ok(Ok(None)) => {}
-        Ok(Err(error)) => {
-            tracing::debug!(%error, message.id = %message, "could not look up the status of a message in doubt");
-        }
-        Err(error) => {
-            tracing::error!(%error, message.id = %message, "could not look up the status of a message in doubt");
-        }
-    }
-    scope.inboxes.named_messages.wait_for_provider_id((company, channel), send, time_max).await
+    let found = scope.base.background.spawn(query).await.map_err(|error| error.to_string())?;
+    found.map_err(|error| error.to_string())
 }
 
 /// Why a campaign's message is withdrawn; `None` if it may be sent, as of the time of return. The tables are queried
@@ -363,7 +377,7 @@ pub(super) async fn record_attempt(scope: &SenderScope, outgoing: &Outgoing, row
 pub(super) async fn record_outcome(scope: Arc<SenderScope>, outgoing: Outgoing, decision: Decision) -> Option<Seq> {
     wait_until_unmarked(&scope, outgoing.message.company_id, outgoing.contact()).await;
     let message = &outgoing.message;
-    let Decision { delivery_status, at, provider_message_id, is_named } = decision;
+    let Decision { delivery_status, at, provider_message_id, is_counted } = decision;
     let background = scope.base.background.clone();
     if let Some(target) = message.reacts_to() {
         let error = match delivery_status {
@@ -376,7 +390,7 @@ pub(super) async fn record_outcome(scope: Arc<SenderScope>, outgoing: Outgoing, 
         return background.spawn(record_in_ticket(scope, outgoing, outcome)).await.ok().flatten();
     }
     let has_failed = matches!(delivery_status, DeliveryStatus::Failed(_));
-    let attempt = outgoing.settle_attempts(!has_failed, is_named);
+    let attempt = outgoing.settle_attempts(!has_failed, is_counted);
     if message.after_send.is_none() && !delivery_status.is_opt_out() {
         let row = DeliveryStatusRow {
             company_id: message.company_id,

@@ -171,17 +171,17 @@ impl Outgoing {
         attempts.count = attempts.count.saturating_sub(1);
     }
 
-    /// Settles the attempts of a message with a final status; `is_named`: a status has named it. `Some`: the row must
-    /// be recorded, because the status does not imply these attempts.
-    pub(super) fn settle_attempts(&self, is_sent: bool, is_named: bool) -> Option<AttemptRow> {
+    /// Settles the attempts of a message with a final status; `is_counted`: the attempt that has sent it is counted
+    /// already. `Some`: the row must be recorded, because the status does not imply these attempts.
+    pub(super) fn settle_attempts(&self, is_sent: bool, is_counted: bool) -> Option<AttemptRow> {
         let (was_begun, had_file) = {
             let attempts = self.attempts.lock();
             (attempts.begun_at.is_some(), attempts.file.is_some())
         };
         let row = self.change_attempts(|attempts| {
-            // A named message was counted with its doubt; a refused attempt does not count.
+            // An attempt in doubt was counted when the doubt began; a refused one does not count.
             match (is_sent, was_begun) {
-                (true, false) if !is_named => attempts.count = attempts.count.saturating_add(1),
+                (true, false) if !is_counted => attempts.count = attempts.count.saturating_add(1),
                 (false, true) => attempts.count = attempts.count.saturating_sub(1),
                 _ => {}
             }
@@ -189,9 +189,13 @@ impl Outgoing {
             attempts.unknown_at = None;
             attempts.file = None;
         });
+        // Of a campaign's message that a status has named after an attempt that was taken back, a row says that there
+        // was none.
+        let was_taken_back = self.is_of_campaign() && is_sent && !was_begun && !is_counted;
         // A sent message implies one attempt, a failed one none. A row that records a file, or the beginning of an
         // attempt that has failed, must be replaced.
-        let is_implied = row.attempts.count == u32::from(is_sent) && (is_sent || !was_begun) && !had_file;
+        let is_implied =
+            row.attempts.count == u32::from(is_sent) && (is_sent || !was_begun) && !had_file && !was_taken_back;
         (!is_implied).then_some(row)
     }
 
@@ -233,27 +237,27 @@ pub(super) mod tests {
     const WHOLE_MESSAGE: bool = false;
     const SENT: bool = true;
     const FAILED: bool = false;
-    const NAMED: bool = true;
-    const NOT_NAMED: bool = false;
+    const COUNTED: bool = true;
+    const NOT_COUNTED: bool = false;
 
     #[test]
     fn an_attempt_counts_once_unless_it_was_refused() {
         let now = DateTime::UNIX_EPOCH;
         let text = outgoing(1, 1);
         assert_eq!(text.begin_attempt(now), None, "only a campaign's attempt is recorded before its call");
-        assert_eq!(text.settle_attempts(SENT, NOT_NAMED), None, "its status implies one attempt");
+        assert_eq!(text.settle_attempts(SENT, NOT_COUNTED), None, "its status implies one attempt");
         // An answer was lost, and the message sent again.
         let again = outgoing(2, 1);
         let doubt = again.begin_doubt("lost", WHOLE_MESSAGE, now).expect("a row");
         assert_eq!((doubt.attempts.count, doubt.attempts.unknown_at), (1, Some(now)));
         assert_eq!(again.begin_doubt("lost", WHOLE_MESSAGE, now), None, "the doubt is recorded");
         again.end_doubt();
-        let settled = again.settle_attempts(SENT, NOT_NAMED).expect("a row");
+        let settled = again.settle_attempts(SENT, NOT_COUNTED).expect("a row");
         assert_eq!((settled.attempts.count, settled.attempts.unknown_at), (2, None));
         // A status has named the message.
         let named = outgoing(3, 1);
         assert!(named.begin_doubt("lost", WHOLE_MESSAGE, now).is_some());
-        assert_eq!(named.settle_attempts(SENT, NAMED), None, "it was sent once");
+        assert_eq!(named.settle_attempts(SENT, COUNTED), None, "it was sent once");
     }
 
     #[test]
@@ -269,11 +273,11 @@ pub(super) mod tests {
         let message =
             MessageRow { attempts: serde_json::to_value(&recorded).ok(), ..MessageRow::clone(&refused.message) };
         assert_eq!(Outgoing::new(0, message, None).file_accepted.get(), Some(&accepted()));
-        let settled = refused.settle_attempts(SENT, NOT_NAMED).expect("a row").attempts;
+        let settled = refused.settle_attempts(SENT, NOT_COUNTED).expect("a row").attempts;
         assert_eq!((settled.count, settled.file), (1, None));
         let at_once = outgoing(2, 1);
         assert!(at_once.file_accepted.set(accepted()).is_ok());
-        assert_eq!(at_once.settle_attempts(SENT, NOT_NAMED), None, "its status implies one attempt");
+        assert_eq!(at_once.settle_attempts(SENT, NOT_COUNTED), None, "its status implies one attempt");
     }
 
     #[test]
@@ -283,14 +287,18 @@ pub(super) mod tests {
         let sent = of_campaign();
         let begun = sent.begin_attempt(now).expect("a row").attempts;
         assert!(begun.count == 1 && begun.is_in_doubt());
-        assert_eq!(sent.settle_attempts(SENT, NOT_NAMED), None, "its status implies one attempt");
+        assert_eq!(sent.settle_attempts(SENT, NOT_COUNTED), None, "its status implies one attempt");
         let refused = of_campaign();
         assert!(refused.begin_attempt(now).is_some());
         let taken_back = refused.take_back_attempt().expect("a row").attempts;
         assert!(taken_back.count == 0 && !taken_back.is_in_doubt());
         assert_eq!(refused.take_back_attempt(), None);
         assert!(refused.begin_attempt(now).is_some());
-        assert_eq!(refused.settle_attempts(FAILED, NOT_NAMED).map(|row| row.attempts.count), Some(0));
+        assert_eq!(refused.settle_attempts(FAILED, NOT_COUNTED).map(|row| row.attempts.count), Some(0));
+        // A status has named a message whose attempt was taken back.
+        let named = of_campaign();
+        assert!(named.begin_attempt(now).is_some() && named.take_back_attempt().is_some());
+        assert_eq!(named.settle_attempts(SENT, NOT_COUNTED).map(|row| row.attempts.count), Some(1));
         let lost = of_campaign();
         assert!(lost.begin_attempt(now).is_some());
         let doubt = lost.begin_doubt("lost", WHOLE_MESSAGE, now).expect("a row").attempts;
