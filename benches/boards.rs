@@ -97,7 +97,7 @@ impl Call {
                 let filter =
                     CardFilter { board_id: Some(board), list_id: Some(owner.stages[0]), ..CardFilter::default() };
                 let page = PageRequest::first(PAGE);
-                let page = cards::list(db, company, &filter, page).await.expect("a page");
+                let page = cards::list(db, company, &filter, page).await.expect("a page").expect("short contacts");
                 assert!(!page.rows.is_empty());
             }
             Self::Move => {

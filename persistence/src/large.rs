@@ -91,6 +91,15 @@ pub(crate) async fn collect<T>(
     Ok(all)
 }
 
+/// Waits for a permit once a result that several statements read exceeds [`SMALL_BYTES_MAX`]: each of them alone may be
+/// small.
+pub(crate) async fn hold(company: CompanyId, bytes: usize) -> sqlx::Result<()> {
+    if bytes > SMALL_BYTES_MAX && must_wait() {
+        store_permit(PERMITS.acquire(company).await?);
+    }
+    Ok(())
+}
+
 /// The `row_of` of results that are rows.
 pub(crate) fn as_row(row: &PgRow) -> Option<&PgRow> {
     Some(row)

@@ -121,6 +121,12 @@ impl<T> Page<T> {
         Self { rows, has_more, positions: Vec::new(), end: None }
     }
 
+    /// Replaces the rows of a page by cursor with others for its first rows only. The next page begins after them.
+    pub(crate) fn with_first_rows<R>(mut self, rows: Vec<R>) -> Page<R> {
+        self.positions.truncate(rows.len());
+        Page { rows, has_more: true, positions: self.positions, end: None }
+    }
+
     /// Replaces the rows of the page with as many others.
     pub fn with_rows<R>(self, rows: Vec<R>) -> Page<R> {
         Page { rows, has_more: self.has_more, positions: self.positions, end: self.end }

@@ -44,7 +44,7 @@ pub struct StageWithCards {
     cards: Vec<Card>,
 }
 
-/// `GET /crm/boards/{boardId}`: runs five statements, however many stages and cards there are.
+/// `GET /crm/boards/{boardId}`: runs five statements, and one more for each further hundred contacts.
 pub async fn show(
     caller: Caller,
     app: Data<App>,

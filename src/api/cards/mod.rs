@@ -10,6 +10,7 @@ mod visibility;
 mod write;
 
 use actix_web::web::Data;
+use hotline_actors::FieldError;
 use hotline_persistence::CompanyId;
 use hotline_persistence::select::PageRequest;
 use hotline_persistence::tables::cards::{self, BoardId, CardFilter, CardId, CardRef, LoadedCard};
@@ -109,7 +110,14 @@ async fn list_page(caller: &Caller, app: &App, mut filter: CardFilter, page: Pag
     if !filter.references_exist(db, company).await? {
         return Err(ApiError::not_found());
     }
-    Ok(Page::of(page, cards::list(db, company, &filter, page).await?, Card::from))
+    let cards = cards::list(db, company, &filter, page).await?.ok_or_else(page_too_large)?;
+    Ok(Page::of(page, cards, Card::from))
+}
+
+/// The contacts of a page by number are too long. It is refused, because the next page skips a fixed number of rows.
+fn page_too_large() -> ApiError {
+    let reason = "must be smaller, or use cursor: the contacts of these cards have very long texts".to_owned();
+    ApiError::validation(&[FieldError { field: "perPage".to_owned(), reason }])
 }
 
 /// `GET /crm/cards/{cardId}`.

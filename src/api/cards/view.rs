@@ -1,12 +1,14 @@
 //! Cards as the API returns them.
 
+use std::sync::Arc;
+
 use hotline_persistence::table::Named;
 use hotline_persistence::tables::businesses::BusinessId;
 use hotline_persistence::tables::card_origins::CardOriginId;
 use hotline_persistence::tables::cards::{
     BoardId, BoardListId, CardId, CardProduct, CardSource, LoadedCard, NamedStatus,
 };
-use hotline_persistence::tables::contacts::CustomFieldValue;
+use hotline_persistence::tables::contacts::{ContactRow, CustomFieldValue};
 use hotline_persistence::{Amount, TicketId, Timestamp, UserId};
 use serde::Serialize;
 use utoipa::ToSchema;
@@ -43,7 +45,9 @@ pub struct Card {
     pub origin: Option<Named<CardOriginId>>,
     /// The responsible user.
     pub assigned_to: Option<Named<UserId>>,
-    pub contacts: Vec<Contact>,
+    // They are serialized as `Contact`, and shared with the other cards of a page, because they may be long.
+    #[schema(value_type = Vec<Contact>)]
+    pub contacts: Vec<Arc<ContactRow>>,
     pub products: Vec<CardProduct>,
     /// The sum of its products' `totalPrice`.
     pub products_total: Amount,
@@ -73,7 +77,7 @@ impl From<LoadedCard> for Card {
             business: card.business.map(|business| business.0),
             origin: card.origin.map(|origin| origin.0),
             assigned_to: card.assigned_to.map(|user| user.0),
-            contacts: contacts.into_iter().map(Contact::from).collect(),
+            contacts,
             products: card.products.0,
             products_total: card.products_total,
             custom_fields: card.custom_fields.0,

@@ -10,7 +10,7 @@ mod moved;
 mod plain;
 mod readers;
 mod records;
-mod removed;
+pub mod removed;
 mod replayed;
 mod resumed;
 mod sent;

@@ -18,7 +18,7 @@ const ROWS: usize = 110;
 const CARDS: usize = 120;
 
 /// Waits until the company's deletions have done all their steps.
-async fn wait_for_cascades(app: &TestApp) {
+pub async fn wait_for_cascades(app: &TestApp) {
     eventually("the steps are done", || async {
         let left: i64 = sqlx::query_scalar("select count(*) from cascades where company_id = $1")
             .bind(app.company.id)

@@ -3,11 +3,13 @@
 pub(crate) mod events;
 mod indicators;
 mod links;
+mod loading;
 mod positions;
 mod products;
 mod state;
 
 use std::collections::HashMap;
+use std::sync::Arc;
 
 use chrono::{DateTime, Utc};
 use serde::{Deserialize, Serialize};
@@ -27,7 +29,7 @@ pub use state::{CardOutcome, LockedCard, conclude, lock, move_card, reopen};
 use super::businesses::BusinessId;
 use super::card_origins::CardOriginId;
 use super::card_statuses::CardStatusId;
-use super::contacts::{self, ContactRow, CustomFieldValue};
+use super::contacts::{ContactRow, CustomFieldValue};
 use super::text_enum;
 use crate::document;
 use crate::error::with_timeout;
@@ -84,8 +86,13 @@ pub struct Card {
 #[derive(Clone, Debug)]
 pub struct LoadedCard {
     pub card: Card,
-    pub contacts: Vec<ContactRow>,
+    /// Cards that were loaded together share their contacts.
+    pub contacts: Vec<Arc<ContactRow>>,
 }
+
+/// Maximum bytes of the contacts of a page of cards, or of a board, as JSON and counted for each card, unless a single
+/// card has more: three times what ten thousand contacts without long texts have.
+const CONTACT_BYTES_MAX: usize = 32 << 20;
 
 /// Selects the columns of [`Card`], including related data, without a statement per row and in one snapshot.
 const SELECT: &str = include_str!("select.sql");
@@ -162,13 +169,16 @@ const VISIBLE_TO: &str = "::bigint as id) u where k.assigned_user_id = u.id
         where q.company_id = k.company_id and q.board_id = k.board_id and m.user_id = u.id))";
 
 /// A page of a company's cards: ordered by position if the filter has a stage and the page no cursor, otherwise by id.
-/// It takes two statements, however many cards there are.
+/// It takes two statements, however many cards there are, and one more for each further hundred contacts.
+///
+/// A page by cursor ends before the cards whose contacts exceed `CONTACT_BYTES_MAX`; a page by number cannot be
+/// shortened, and is `None` then.
 pub async fn list(
     db: impl Database<'_>,
     company: CompanyId,
     filter: &CardFilter,
     page: PageRequest,
-) -> Result<Page<LoadedCard>> {
+) -> Result<Option<Page<LoadedCard>>> {
     let is_by_position = filter.list_id.is_some() && !page.is_by_cursor();
     let key = if is_by_position { "k.position" } else { "k.id" };
     // `$1` is the company: the list's first bound value.
@@ -190,7 +200,11 @@ pub async fn list(
     let db = list.weigh(db, page);
     let mut cards: Page<Card> = with_timeout(list.page_of_subquery(db, key, page, &select)).await?;
     let rows = std::mem::take(&mut cards.rows);
-    Ok(cards.with_rows(load_contacts(db, company, rows).await?))
+    let (loaded, rest) = loading::load(db, company, rows, CONTACT_BYTES_MAX).await?;
+    if rest.is_empty() {
+        return Ok(Some(cards.with_rows(loaded)));
+    }
+    Ok(page.is_by_cursor().then(|| cards.with_first_rows(loaded)))
 }
 
 /// Adds all conditions of the filter.
@@ -217,20 +231,20 @@ fn add_conditions(list: Select, filter: &CardFilter) -> Select {
 
 /// One card, or `None`.
 pub async fn find(db: impl Database<'_>, company: CompanyId, id: CardId) -> Result<Option<LoadedCard>> {
-    let card = find_cards(db, company, id).await?;
-    Ok(load_contacts(db, company, card).await?.pop())
+    let card = find_cards(db, company, &[id]).await?;
+    Ok(loading::load(db, company, card, CONTACT_BYTES_MAX).await?.0.pop())
 }
 
 /// As [`find`], in an open transaction.
 pub async fn find_in(db: &mut PgConnection, company: CompanyId, id: CardId) -> Result<Option<LoadedCard>> {
-    let card = find_cards(&mut *db, company, id).await?;
-    Ok(load_contacts(db, company, card).await?.pop())
+    let card = find_cards(&mut *db, company, &[id]).await?;
+    Ok(loading::load_in(db, company, card, CONTACT_BYTES_MAX).await?.0.pop())
 }
 
-/// The card with this id, in a list of at most one.
-async fn find_cards(db: impl PgExecutor<'_>, company: CompanyId, id: CardId) -> Result<Vec<Card>> {
-    let sql = AssertSqlSafe(format!("{SELECT} where k.company_id = $1 and k.id = $2"));
-    Ok(document::read_all(&with_timeout(sqlx::query(sql).bind(company).bind(id).fetch_all(db)).await?))
+/// The cards with these ids, in the order of their ids.
+async fn find_cards(db: impl PgExecutor<'_>, company: CompanyId, ids: &[CardId]) -> Result<Vec<Card>> {
+    let sql = AssertSqlSafe(format!("{SELECT} where k.company_id = $1 and k.id = any ($2) order by k.id"));
+    Ok(document::read_all(&with_timeout(sqlx::query(sql).bind(company).bind(ids).fetch_all(db)).await?))
 }
 
 /// The limits of [`first_of_stages`], so that the largest board takes no more memory than a few pages of cards.
@@ -240,13 +254,15 @@ pub struct FirstCardsLimits {
     pub per_stage: i64,
     /// Maximum cards of all stages, divided equally among them.
     pub per_board: i64,
-    /// Maximum contacts of all these cards, also divided among the stages; a stage's first card is always returned.
+    /// Maximum contacts of all these cards, also divided among the stages; a stage's first card is always returned,
+    /// unless the contacts of the cards above exceed `CONTACT_BYTES_MAX`.
     pub contacts: usize,
     /// Only cards assigned to this user.
     pub assigned_to: Option<UserId>,
 }
 
-/// The first cards of every stage of a board by position, in two statements, however many stages there are.
+/// The first cards of every stage of a board by position, in two statements, however many stages there are, and one
+/// more for each further hundred contacts.
 pub async fn first_of_stages(
     db: impl Database<'_>,
     company: CompanyId,
@@ -269,23 +285,33 @@ pub async fn first_of_stages(
     let find = sqlx::query(sql).bind(company).bind(board).bind(cards_per_stage);
     let find = if limits.assigned_to.is_some() { find.bind(limits.assigned_to) } else { find };
     let found = with_timeout(find.fetch_all(db)).await?;
-    let mut contact_counts: HashMap<BoardListId, usize> = HashMap::new();
-    let mut cards = document::read_all::<Card>(&found);
-    cards.retain(|card| {
-        let Some(list) = &card.list else { return false };
-        // Cards are dropped from the end of a stage, once its share of contacts is used up.
-        let contact_count = contact_counts.entry(list.id).or_default();
-        let is_first = *contact_count == 0;
-        *contact_count += card.contact_ids.len().max(1);
-        is_first || *contact_count <= limits.contacts / stage_count
-    });
+    let cards = topmost_first(document::read_all(&found), limits.contacts / stage_count);
     let mut stages: HashMap<BoardListId, Vec<LoadedCard>> = HashMap::new();
-    for loaded in load_contacts(db, company, cards).await? {
+    for loaded in loading::load(db, company, cards, CONTACT_BYTES_MAX).await?.0 {
         if let Some(list) = &loaded.card.list {
             stages.entry(list.id).or_default().push(loaded);
         }
     }
     Ok(stages)
+}
+
+/// Drops cards from the end of each stage, once they have more contacts than `contacts_per_stage`. Of the others, the
+/// first cards of all stages come first, then the second ones: of cards with very long contacts, only those at the top
+/// of all stages are loaded.
+fn topmost_first(cards: Vec<Card>, contacts_per_stage: usize) -> Vec<Card> {
+    let mut counts: HashMap<BoardListId, (usize, usize)> = HashMap::new();
+    let mut ranked_cards: Vec<(usize, Card)> = Vec::with_capacity(cards.len());
+    for card in cards {
+        let Some(stage) = card.list.as_ref().map(|list| list.id) else { continue };
+        let (card_count, contact_count) = counts.entry(stage).or_default();
+        *card_count += 1;
+        *contact_count += card.contact_ids.len().max(1);
+        if *card_count == 1 || *contact_count <= contacts_per_stage {
+            ranked_cards.push((*card_count, card));
+        }
+    }
+    ranked_cards.sort_by_key(|(rank, _)| *rank);
+    ranked_cards.into_iter().map(|(_, card)| card).collect()
 }
 
 /// Deletes a card.
@@ -294,18 +320,4 @@ pub async fn first_of_stages(
 /// [`crate::Error::NotFound`] when the card does not exist.
 pub async fn remove(db: impl PgExecutor<'_>, company: CompanyId, id: CardId) -> Result<()> {
     crate::table::remove::<CardRef>(db, company, id).await
-}
-
-/// Loads the contacts of cards. Contacts that were deleted meanwhile are left out.
-async fn load_contacts(db: impl PgExecutor<'_>, company: CompanyId, cards: Vec<Card>) -> Result<Vec<LoadedCard>> {
-    let mut ids: Vec<ContactId> = cards.iter().flat_map(|card| &card.contact_ids).copied().collect();
-    ids.sort_unstable();
-    ids.dedup();
-    let rows = if ids.is_empty() { Vec::new() } else { contacts::find_all(db, company, &ids).await? };
-    let contacts_by_id: HashMap<ContactId, ContactRow> = rows.into_iter().map(|row| (row.id, row)).collect();
-    let with_contacts = |card: Card| {
-        let contacts = card.contact_ids.iter().filter_map(|id| contacts_by_id.get(id).cloned()).collect();
-        LoadedCard { card, contacts }
-    };
-    Ok(cards.into_iter().map(with_contacts).collect())
 }

@@ -2,6 +2,7 @@
 //! others remain, and steps remove those.
 
 use std::collections::{BTreeMap, HashMap};
+use std::sync::Arc;
 
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
@@ -19,7 +20,7 @@ use crate::tables::events::{By, act_as, current_author};
 use crate::tables::schedules::DeletedContact;
 use crate::{CardId, CompanyId, ContactId, Result, TicketId};
 
-/// Maximum records of a kind that one step changes: few, because a card may show a hundred contacts.
+/// Maximum records of a kind that one step changes: few, because it locks them, and holds the events of contacts.
 pub const STEP_RECORDS: i64 = 50;
 
 /// A deleted record that others may still refer to.
@@ -79,7 +80,7 @@ impl DeletedRecord {
                 }
             }
             Cascade::Contact(_) => {
-                contacts.extend(self.parse_view::<ContactRow>());
+                contacts.extend(self.parse_view::<ContactRow>().map(Arc::new));
                 contacts.sort_by_key(|contact| contact.id);
             }
             Cascade::Tag(_) | Cascade::ProductCategory(_) | Cascade::Queue(_) => {}
@@ -371,7 +372,7 @@ async fn remove_from_records(
                 let event_data = event_data_of(card.card.id.0);
                 record.restore_on_card(card, event_data);
             };
-            cards::events::write_removal_events(db, company, &cards, restore).await?;
+            cards::events::write_update_events(db, company, &cards, restore).await?;
         }
         RecordKind::Others(_) => touch(db, company, reference, &ids).await?,
     }
@@ -389,7 +390,7 @@ pub(crate) async fn unlink_tickets(db: &mut PgConnection, company: CompanyId, ti
         if ids.is_empty() {
             return Ok(());
         }
-        let tracker = cards::events::track(&mut *db, company, &ids).await?;
+        let tracker = cards::events::track(&mut *db, company, &ids, &[]).await?;
         let update = sqlx::query("update cards set ticket_id = null where company_id = $1 and id = any ($2)");
         with_timeout(update.bind(company).bind(&ids).execute(&mut *db)).await?;
         tracker.write_events(&mut *db).await?;

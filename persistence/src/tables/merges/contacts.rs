@@ -205,7 +205,8 @@ impl RecordsBefore {
         }
         cards.sort_unstable();
         cards.dedup();
-        let cards = card_events::track(db, company, &cards).await?;
+        let changed = [suggested.as_slice(), &[into, from]].concat();
+        let cards = card_events::track(db, company, &cards, &changed).await?;
         Ok(Self { contact, merged, suggested, tracker, cards })
     }
 

@@ -51,7 +51,7 @@ pub async fn merge_tickets(db: &mut PgConnection, merge: &TicketMerge<'_>) -> Re
         return Ok(Err(MergeConflict::OpenTicket));
     }
     let cards = cards_of(&mut *db, merge.company, merge.from).await?;
-    let tracker = cards::events::track(&mut *db, merge.company, &cards).await?;
+    let tracker = cards::events::track(&mut *db, merge.company, &cards, &[]).await?;
     move_rows(&mut *db, merge.company, merge.from, merge.into).await?;
     let surviving = absorb_ticket(&mut *db, merge, into, from).await?;
     let loaded = surviving.write_event(&mut *db).await?;

@@ -60,6 +60,7 @@ const FORMS: &[(&str, &str)] = &[
     ("wrong_count", "must have {expected} items, one for each placeholder of the template's {part}"),
     ("wrong_count", "must have {expected} parameters for the {part}, not {count}"),
     ("too_large", "must be below {max}"),
+    ("too_large", "must be smaller…"),
     ("too_large", "must keep {total} below {max}"),
     ("too_small", "must be above {min}"),
     ("negative", "must not be negative"),

@@ -4,6 +4,7 @@ mod indicators;
 mod leaving;
 mod life;
 mod lists;
+mod long_contacts;
 mod money;
 mod places;
 mod random;
