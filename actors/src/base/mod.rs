@@ -121,6 +121,11 @@ impl Base {
         self.directory.company(company).ok_or(Refusal::NotFound)
     }
 
+    /// Whether a company is active: nothing is sent for one that is not, or that the directory does not know.
+    pub(crate) fn is_active(&self, company: CompanyId) -> bool {
+        self.directory.company(company).is_some_and(|organization| organization.company.active)
+    }
+
     /// Waits until actors use the company's committed configuration. To be called after a change to data that is in the
     /// directory.
     pub(crate) async fn refresh(&self, company: CompanyId) {

@@ -5,8 +5,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
-use hotline_persistence::tables::campaigns::{self, CampaignStatus, PausedReason};
-use hotline_persistence::tables::events::{By, act_as};
+use hotline_persistence::tables::campaigns::{self, PausedReason};
 use hotline_persistence::{CampaignId, ChannelId, CompanyId};
 
 use crate::Refusal;
@@ -187,17 +186,9 @@ impl Campaigns {
         for id in campaigns::sending_template(db, company, channels, name, language).await? {
             let hold = self.hold(company, id).await?;
             let mut transaction = self.base.store.db(company).begin().await?;
-            let campaign = campaigns::lock(transaction.connection()?, company, id).await;
-            match campaign {
-                Ok(campaign) if campaign.status == CampaignStatus::Processing => {
-                    let pause = campaigns::pause(transaction.connection()?, company, id, Some(reason));
-                    act_as(By::SYSTEM, pause).await?;
-                    transaction.commit().await?;
-                    tracing::warn!(company.id = %company, campaign.id = %id, reason = reason.as_str(), template = name, "campaign was paused");
-                }
-                // The campaign was paused, ended or deleted meanwhile.
-                Ok(_) | Err(hotline_persistence::Error::NotFound(_)) => {}
-                Err(error) => return Err(error.into()),
+            if campaigns::pause_for_template(transaction.connection()?, company, id, reason).await? {
+                transaction.commit().await?;
+                tracing::warn!(company.id = %company, campaign.id = %id, reason = reason.as_str(), template = name, "campaign was paused");
             }
             drop(hold);
         }

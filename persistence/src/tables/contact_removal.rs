@@ -28,6 +28,7 @@ pub async fn remove(
     // Heavy, because it may delete years of conversations.
     let mut transaction = db.heavy().begin().await?;
     let connection = transaction.connection()?;
+    campaigns::exclude_starts(&mut *connection, company).await?;
     // Contacts with a suggestion to merge with this one change too.
     let mut changed = identities::merge_candidates(&mut *connection, company, id).await?;
     changed.push(id);

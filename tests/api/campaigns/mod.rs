@@ -1,6 +1,7 @@
 //! Campaigns, from their creation to the last delivery.
 
 mod doubts;
+mod inactive;
 mod life;
 mod moved;
 mod races;

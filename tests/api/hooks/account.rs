@@ -1,15 +1,18 @@
 //! News of an account: a template's new state counts at once, and a channel that can no longer send says so.
 
+use std::sync::Arc;
+
 use chrono::{SecondsFormat, TimeDelta};
 use hotline_actors::clock;
 use hotline_persistence::tables::channels::ChannelType::Whatsapp;
+use parking_lot::Mutex;
 use serde_json::{Value, json};
 
 use super::{ProviderChannel, Setup, Tally, all_taken};
 use crate::campaigns::{contacts, create_campaign, list, post_verb, wait_for_status};
 use crate::events::{after, newest};
 use crate::support::provider::Answer;
-use crate::support::{OwnApp, Provider, Reply};
+use crate::support::{OwnApp, Provider, Reply, eventually};
 
 async fn connected_channel(app: &OwnApp, provider: &Provider) -> ProviderChannel {
     let setup = Setup { provider_url: Some(&provider.url), ..Setup::default() };
@@ -269,6 +272,67 @@ async fn a_campaign_does_not_start_with_a_template_that_is_paused_and_is_paused_
     assert_eq!(channel.deliver(api, &news).await, all_taken(1));
     post_verb(api, campaign, "resume").await;
     wait_for_status(api, campaign, "completed").await;
+    app.stop().await;
+}
+
+/// The number of recipients of [`create_to_all_at_once`]: fewer than a campaign may have in transit at its rate.
+const RECIPIENTS: usize = 20;
+
+/// Creates a campaign that sends the template `promo` to all its recipients at once.
+async fn create_to_all_at_once(app: &OwnApp, provider: &Provider, channel: &ProviderChannel) -> i64 {
+    provider.has_templates(&channel.account, vec![template("promo", "APPROVED")]);
+    let everybody = list(&app.api, &contacts(app, RECIPIENTS as i64).await).await;
+    let body = json!({"name": "promo", "contactListId": everybody, "channelId": channel.id, "ratePerMinute": 6000,
+        "template": {"name": "promo", "parameters": {}}, "scheduledAt": "2099-01-31T12:00:00Z"});
+    create_campaign(&app.api, body).await
+}
+
+#[actix_web::test]
+async fn a_campaign_with_nobody_left_to_write_to_is_not_paused_at_a_refusal_of_its_template() {
+    let app = OwnApp::start().await;
+    let (api, provider) = (&app.api, Provider::start().await);
+    let channel = connected_channel(&app, &provider).await;
+    let campaign = create_to_all_at_once(&app, &provider, &channel).await;
+    let tasks = Arc::new(Mutex::new(Vec::new()));
+    for task in ["campaign_updated", "campaign_read"] {
+        let tasks = tasks.clone();
+        fail::cfg_callback(task, move || tasks.lock().push(task)).expect("failpoint");
+    }
+    // The last call is refused while all others wait for their answers: every recipient has a message by then.
+    provider.next(&channel.account, vec![Answer::Accept.held(); RECIPIENTS - 1]);
+    let refusal = Answer::refuse(400, 132_001, "(#132001) Template name does not exist in the translation");
+    provider.always(&channel.account, refusal);
+    post_verb(api, campaign, "start").await;
+    // The campaign is read again after the attempt to pause it.
+    let has_tried = || async {
+        let tasks = tasks.lock();
+        tasks.iter().skip_while(|task| **task != "campaign_updated").any(|task| *task == "campaign_read")
+    };
+    eventually("the refusal is handled", has_tried).await;
+    provider.release();
+    let completed = wait_for_status(api, campaign, "completed").await;
+    assert_eq!(completed["counts"]["sent"], RECIPIENTS - 1, "{completed}");
+    assert_eq!((&completed["counts"]["failed"], &completed["pausedReason"]), (&json!(1), &Value::Null));
+    fail::remove("campaign_updated");
+    fail::remove("campaign_read");
+    app.stop().await;
+}
+
+#[actix_web::test]
+async fn a_campaign_with_nobody_left_to_write_to_is_not_paused_with_its_template() {
+    let app = OwnApp::start().await;
+    let (api, provider) = (&app.api, Provider::start().await);
+    let channel = connected_channel(&app, &provider).await;
+    let campaign = create_to_all_at_once(&app, &provider, &channel).await;
+    provider.always(&channel.account, Answer::Accept.held());
+    post_verb(api, campaign, "start").await;
+    provider.called_times(&channel.account, RECIPIENTS).await;
+    let news = json!({"event": "PAUSED", "message_template_name": "promo", "message_template_language": "en"});
+    let news = channel.phone_account().call_body_of("message_template_status_update", news);
+    assert_eq!(channel.deliver(api, &news).await, all_taken(1));
+    provider.release();
+    let completed = wait_for_status(api, campaign, "completed").await;
+    assert_eq!(completed["counts"]["sent"], RECIPIENTS, "{completed}");
     app.stop().await;
 }
 

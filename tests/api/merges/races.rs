@@ -3,16 +3,18 @@
 use std::time::Duration;
 
 use chrono::{DateTime, Utc};
-use futures_util::future::join_all;
+use futures_util::future::{join, join_all};
+use hotline_persistence::pool::request_shares;
 use hotline_persistence::tables::channels::ChannelType::Whatsapp;
 use serde_json::{Value, json};
 
-use super::{deliver_text, merge, merge_tickets};
+use super::{create_contact, deliver_text, merge, merge_tickets};
+use crate::campaigns::{create_campaign, fast, list, post_verb, wait_for_status};
 use crate::hooks::{ProviderChannel, Setup, messages, tickets};
 use crate::outbox::Office;
 use crate::steps::{close, id, listed, sent};
 use crate::support::provider::Answer;
-use crate::support::{Api, TestApp, check_events, eventually};
+use crate::support::{Api, Reply, TestApp, check_events, eventually, until_blocked};
 
 /// How many merges a test makes, each at another moment among other requests.
 const ROUNDS: usize = 16;
@@ -211,6 +213,68 @@ async fn of_two_merges_of_the_same_contacts_one_happens() {
     }
     check_events(&app.db, app.company.id).await;
     app.stop().await;
+}
+
+/// Starts a campaign, and makes a change after the statement that adds the recipients has read the list, but has not
+/// added any.
+async fn change_during_start(app: &TestApp, campaign: i64, change: impl Future<Output = Reply>) -> Reply {
+    sqlx::raw_sql(
+        "create function wait_for_test() returns trigger language plpgsql as $$ begin
+             perform pg_advisory_xact_lock_shared(7001);
+             return null;
+         end $$;
+         create trigger start_waits before insert on campaign_recipients
+             for each statement execute function wait_for_test()",
+    )
+    .execute(&app.db)
+    .await
+    .expect("a trigger");
+    let mut lock = app.db.begin().await.expect("a transaction");
+    sqlx::query("select pg_advisory_xact_lock(7001)").execute(&mut *lock).await.expect("a lock");
+    // On a machine of few cores, a company has only one such transaction at a time: the change begins after the start.
+    let at_once = i64::try_from(request_shares().company_heavy).expect("few");
+    let changing = async {
+        until_blocked(1, &mut lock, &app.db).await;
+        let release = async {
+            until_blocked(at_once.min(2), &mut lock, &app.db).await;
+            lock.rollback().await.expect("the lock is released");
+        };
+        join(change, release).await.0
+    };
+    join(post_verb(&app.api, campaign, "start"), changing).await.1
+}
+
+#[actix_web::test]
+async fn after_a_merge_while_a_campaign_starts_the_contact_that_stays_is_written_to() {
+    let office = Office::open().await;
+    let (app, api) = (&office.app, &office.app.api);
+    let channel = office.phone("1812").await.0;
+    let into = create_contact(api, json!({"name": "Ana", "number": "5511900000001"})).await;
+    let from = create_contact(api, json!({"name": "Other", "number": "5511900000002"})).await;
+    let campaign = create_campaign(api, fast(list(api, &[from]).await, channel, "hello")).await;
+    change_during_start(app, campaign, merge(api, into, from)).await.data(200);
+    wait_for_status(api, campaign, "completed").await;
+    let recipients = api.all(&format!("/campaigns/{campaign}/recipients")).await;
+    let outcomes: Vec<_> = recipients.iter().map(|row| (&row["contact"]["id"], &row["status"])).collect();
+    assert_eq!(outcomes, [(&json!(into), &json!("sent"))], "{recipients:?}");
+    let to: Vec<String> = office.provider.accepted("1812").into_iter().map(|call| call.to).collect();
+    assert_eq!(to, ["5511900000001"]);
+    office.close().await;
+}
+
+#[actix_web::test]
+async fn a_contact_that_is_deleted_while_a_campaign_starts_is_not_its_recipient() {
+    let office = Office::open().await;
+    let (app, api) = (&office.app, &office.app.api);
+    let channel = office.phone("1813").await.0;
+    let contact = create_contact(api, json!({"name": "Ana", "number": "5511900000001"})).await;
+    let campaign = create_campaign(api, fast(list(api, &[contact]).await, channel, "hello")).await;
+    let path = format!("/contacts/{contact}");
+    let reply = change_during_start(app, campaign, api.delete_while_busy(&path)).await;
+    assert_eq!(reply.status, 204, "{}", reply.body);
+    wait_for_status(api, campaign, "completed").await;
+    assert!(api.all(&format!("/campaigns/{campaign}/recipients")).await.is_empty(), "a deleted contact is a recipient");
+    office.close().await;
 }
 
 /// A person with two contacts, each with an open ticket on two channels.

@@ -260,11 +260,17 @@ impl CampaignRunner {
     /// Does what is due in the campaign's current status.
     fn step(&mut self, run: &Arc<CampaignRun>, instant: Instant, cx: &mut Mailbox<Self>) {
         match run.status {
+            // Nobody could pause the campaign or opt out of it.
+            CampaignStatus::Scheduled | CampaignStatus::Processing if !self.scope.base.is_active(self.company) => {
+                self.schedule_tick(TICK, cx);
+            }
             CampaignStatus::Scheduled => match (run.scheduled_at - now()).to_std() {
                 Ok(delay) if !delay.is_zero() => self.schedule_tick(delay.min(SCHEDULED_TICK), cx),
                 _ => self.start_due(cx),
             },
             CampaignStatus::Processing => match self.template_refusal {
+                // A message that is being decided may be the last one: nothing would be left to resume.
+                Some(_) if !self.pending_sends.is_empty() => {}
                 Some(reason) => self.pause_refused(reason, cx),
                 // The campaign has just started, and its template is being checked.
                 None if self.is_updating => {}

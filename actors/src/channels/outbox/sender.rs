@@ -79,7 +79,7 @@ pub(super) struct SenderState {
     pub(super) rate_limited_until: Option<Instant>,
     /// Consecutive refusals because the channel is rate limited; those of concurrent calls count as one.
     pub(super) rate_limit_failures: u32,
-    /// `None`: the channel is not connected, or its token was refused, and its messages wait.
+    /// `None`: the channel is not connected, its token was refused, or its company is inactive, and its messages wait.
     pub(super) account: Option<ConnectedAccount>,
     /// While there is no account: when messages that can be settled without it are next searched for.
     settle_at: Option<Instant>,
@@ -259,7 +259,9 @@ impl ChannelSender {
         if is_blocked {
             self.watch_directory();
         }
-        self.outbox.publish_progress(self.state.calls, self.state.unrecorded, is_blocked);
+        // The messages of an inactive company wait by intention, so its channels are not reported.
+        let is_reported = is_blocked && self.scope.base.is_active(self.channel.0);
+        self.outbox.publish_progress(self.state.calls, self.state.unrecorded, is_reported);
         due_at
     }
 
@@ -333,6 +335,7 @@ impl ChannelSender {
         let organization = self.scope.base.directory.company(company);
         let row = organization
             .as_ref()
+            .filter(|organization| organization.company.active)
             .and_then(|organization| organization.channels.get(&channel))
             .filter(|row| row.status == ChannelStatus::Connected && self.state.refused_version != Some(row.updated_at));
         let Some(row) = row else {

@@ -155,22 +155,15 @@ impl DueWork for ScheduleDispatcher {
 
     fn run_due_work(&mut self, cx: &mut Mailbox<Self>) {
         let (now, instant) = (now(), Instant::now());
-        while self.pending_sends.len() < CONCURRENT_SENDS_MAX
-            && let Some(presence) = self.enter()
-            && let Some(row) = self.agenda.take_due(now, instant)
-        {
-            // After a restart, an earlier send of this message may still be running: its outcome must arrive first.
-            if self.pending_sends.insert(row.id) {
-                let (scope, dispatcher) = (self.scope.clone(), cx.address());
-                actix::spawn(async move {
-                    let _presence = presence;
-                    dispatcher.do_send(DispatchEnded(send::dispatch(scope, row).await));
-                });
-            }
+        let is_active = self.scope.base.is_active(self.company);
+        if is_active {
+            self.send_due(now, instant, cx);
         }
         self.load(now, instant, cx);
-        self.run_prefetch(now, instant, cx);
-        self.update_gauges(now, instant);
+        if is_active {
+            self.run_prefetch(now, instant, cx);
+        }
+        self.update_gauges(now, instant, is_active);
         if self.agenda.is_done() && self.pending_sends.is_empty() && self.tasks.is_empty() {
             match self.status.idle_s() {
                 IDLE_AFTER_S.. => self.retire(cx),
@@ -178,12 +171,9 @@ impl DueWork for ScheduleDispatcher {
             }
             return;
         }
-        let (due, retry) = self.agenda.next_times();
-        let due = due.filter(|_| self.pending_sends.len() < CONCURRENT_SENDS_MAX);
-        let due = due.map(|at| (at - now).to_std().unwrap_or(Duration::ZERO));
-        let retry = retry.map(|at| at.saturating_duration_since(instant));
-        let soonest = [due, retry].into_iter().flatten().min().unwrap_or(TICK);
-        self.schedule_tick(soonest.min(TICK), cx);
+        // While the company is inactive, what is due waits for a later tick.
+        let delay = if is_active { self.next_delay(now, instant) } else { TICK };
+        self.schedule_tick(delay, cx);
     }
 
     fn recover(&mut self) {
@@ -200,6 +190,32 @@ impl DueWork for ScheduleDispatcher {
 }
 
 impl ScheduleDispatcher {
+    /// Sends the messages that are due.
+    fn send_due(&mut self, now: DateTime<Utc>, instant: Instant, cx: &mut Mailbox<Self>) {
+        while self.pending_sends.len() < CONCURRENT_SENDS_MAX
+            && let Some(presence) = self.enter()
+            && let Some(row) = self.agenda.take_due(now, instant)
+        {
+            // After a restart, an earlier send of this message may still be running: its outcome must arrive first.
+            if self.pending_sends.insert(row.id) {
+                let (scope, dispatcher) = (self.scope.clone(), cx.address());
+                actix::spawn(async move {
+                    let _presence = presence;
+                    dispatcher.do_send(DispatchEnded(send::dispatch(scope, row).await));
+                });
+            }
+        }
+    }
+
+    /// The time until the next message is due or retried, at most [`TICK`].
+    fn next_delay(&self, now: DateTime<Utc>, instant: Instant) -> Duration {
+        let (due, retry) = self.agenda.next_times();
+        let due = due.filter(|_| self.pending_sends.len() < CONCURRENT_SENDS_MAX);
+        let due = due.map(|at| (at - now).to_std().unwrap_or(Duration::ZERO));
+        let retry = retry.map(|at| at.saturating_duration_since(instant));
+        [due, retry].into_iter().flatten().min().unwrap_or(TICK).min(TICK)
+    }
+
     fn restart(&mut self) {
         self.agenda = Agenda::default();
         for task in mem::take(&mut self.tasks).into_values().flatten() {
@@ -220,10 +236,13 @@ impl ScheduleDispatcher {
         self.scope.base.try_enter(self.company)
     }
 
-    fn update_gauges(&mut self, now: DateTime<Utc>, instant: Instant) {
+    fn update_gauges(&mut self, now: DateTime<Utc>, instant: Instant, is_active: bool) {
         if self.counted_at.is_none_or(|at| instant.saturating_duration_since(at) >= COUNT_EVERY) {
             self.counted_at = Some(instant);
-            self.publish_counts(self.agenda.count(now));
+            let counts = self.agenda.count(now);
+            // Messages of an inactive company are not late: they wait by intention.
+            let waiting = ScheduleCounts { pending: counts.pending, ..ScheduleCounts::default() };
+            self.publish_counts(if is_active { counts } else { waiting });
         }
     }
 

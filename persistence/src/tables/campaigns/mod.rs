@@ -293,8 +293,8 @@ pub async fn pause(
     Ok(campaign)
 }
 
-/// Pauses a campaign that is being sent, because its provider refuses its template. Returns false if no recipient is
-/// pending, or the campaign is no longer being sent.
+/// Pauses a campaign that is being sent, because its provider refuses its template. Returns false if the campaign is no
+/// longer being sent, or no recipient is left without a message: it then completes by itself.
 pub async fn pause_for_template(
     db: &mut PgConnection,
     company: CompanyId,
@@ -306,7 +306,7 @@ pub async fn pause_for_template(
         Err(Error::NotFound(_)) => return Ok(false),
         Err(error) => return Err(error),
     };
-    if campaign.status != CampaignStatus::Processing || campaign.counts.pending == 0 {
+    if campaign.status != CampaignStatus::Processing || !recipients::is_any_waiting(&mut *db, company, id).await? {
         return Ok(false);
     }
     act_as(By::SYSTEM, pause(db, company, id, Some(reason))).await.map(|_| true)
@@ -349,7 +349,21 @@ pub async fn start(db: &mut PgConnection, company: CompanyId, id: CampaignId) ->
     Ok(campaign)
 }
 
+/// Keeps the company's campaigns from starting until the transaction ends; first waits for one that is starting. To be
+/// called before a contact is merged or deleted, and before any row is locked: a start reads its list as that was when
+/// its statement began, so it would add the contact that is gone, and not the one that stays.
+///
+/// # Errors
+/// [`Error::Unavailable`] when a start takes longer than a statement may.
+pub(crate) async fn exclude_starts(db: &mut PgConnection, company: CompanyId) -> Result<()> {
+    let lock = "select pg_advisory_xact_lock_shared(hashtextextended('recipients:' || $1::text, 0))";
+    with_timeout(sqlx::query(lock).bind(company).execute(db)).await.map(drop)
+}
+
 async fn insert_recipients(db: &mut PgConnection, company: CompanyId, id: CampaignId) -> Result<()> {
+    // See `exclude_starts`. A statement of its own, so that the next one sees the merges and deletions it waited for.
+    let lock = "select pg_advisory_xact_lock(hashtextextended('recipients:' || $1::text, 0))";
+    with_timeout(sqlx::query(lock).bind(company).execute(&mut *db)).await?;
     set_statement_timeout(db, RECIPIENTS_TIME_MAX).await?;
     let insert = sqlx::query(
         "insert into campaign_recipients (company_id, campaign_id, contact_id)

@@ -237,6 +237,15 @@ pub async fn is_waiting(db: impl Database<'_>, company: CompanyId, id: CampaignI
     .await
 }
 
+/// Whether any recipient is pending and has no message yet.
+pub(super) async fn is_any_waiting(db: &mut PgConnection, company: CompanyId, id: CampaignId) -> Result<bool> {
+    let select = sqlx::query_scalar(
+        "select exists (select from campaign_recipients where company_id = $1 and campaign_id = $2
+             and status = 'pending' and message_id is null)",
+    );
+    with_timeout(select.bind(company).bind(id).fetch_one(db)).await
+}
+
 /// The messages of a campaign that the provider has not accepted yet: few, because a campaign limits how many are in
 /// transit.
 pub async fn messages_in_transit(db: impl Database<'_>, company: CompanyId, id: CampaignId) -> Result<Vec<MessageId>> {

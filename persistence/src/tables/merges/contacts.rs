@@ -9,6 +9,7 @@ use super::{MergeAuthor, MergeConflict, MergeOutcome, MergedNoun, ROWS_MAX, reco
 use crate::error::with_timeout;
 use crate::id_blocks::IdBlocks;
 use crate::table::{Expected, map_constraint};
+use crate::tables::campaigns;
 use crate::tables::cards::CardId;
 use crate::tables::cards::events::{self as card_events, CardTracker};
 use crate::tables::contacts::{self, ContactRow, ContactTracker, identities};
@@ -38,6 +39,7 @@ pub struct ContactMerge<'a> {
 /// the expected state.
 pub async fn merge_contacts(db: &mut PgConnection, merge: &ContactMerge<'_>) -> Result<MergeOutcome<ContactRow>> {
     let ContactMerge { company, into, from, .. } = *merge;
+    campaigns::exclude_starts(&mut *db, company).await?;
     identities::lock_contact_keys(&mut *db, company, &[into, from]).await?;
     let suggested = identities::merge_candidates(&mut *db, company, from).await?;
     let (into_row, from_row) = lock_pair(&mut *db, merge, &suggested).await?;
