@@ -118,7 +118,8 @@ export class Boards extends Resource {
   /**
    * Get a board with its stages and first cards. Returns a board, archived or not, with its stages from left to
    * right. Each stage has its number of cards and its first cards: together at most 1,000 cards and 10,000
-   * contacts, shared between the stages, with at least one card each. Requires the permission `crm` `GET`.
+   * contacts, shared between the stages, with at least one card each; fewer if these contacts have more than 32
+   * MiB. Requires the permission `crm` `GET`.
    */
   get(boardId: number, options: CallOptions = {}): Promise<t.BoardWithStages> {
     return this.transport.data<t.BoardWithStages>({ id: "getBoard", method: "GET", path: `/api/v1/crm/boards/${segment(boardId)}` }, options);
@@ -134,7 +135,8 @@ export class Boards extends Resource {
 
   /**
    * List the cards of a board. Lists the cards of a board, ordered by id; with `crmBoardListId`, the cards of
-   * one stage, ordered by position. Requires the permission `crm` `GET`.
+   * one stage, ordered by position. A page by number whose contacts have more than 32 MiB is refused with
+   * `perPage`. Requires the permission `crm` `GET`.
    */
   listCards(boardId: number, query: ListBoardCardsQuery = {}, options: CallOptions = {}): List<t.Card> {
     return this.transport.list<t.Card>({ id: "listBoardCards", method: "GET", path: `/api/v1/crm/boards/${segment(boardId)}/cards`, query }, options);
@@ -524,7 +526,8 @@ export interface ListCardsQuery {
 export class Cards extends Resource {
   /**
    * List cards. Lists cards of all boards, ordered by id; with `crmBoardListId`, the cards of one stage,
-   * ordered by position. `search` matches name and description. Requires the permission `crm` `GET`.
+   * ordered by position. `search` matches name and description. A page by number whose contacts have more than
+   * 32 MiB is refused with `perPage`. Requires the permission `crm` `GET`.
    */
   list(query: ListCardsQuery = {}, options: CallOptions = {}): List<t.Card> {
     return this.transport.list<t.Card>({ id: "listCards", method: "GET", path: "/api/v1/crm/cards", query }, options);

@@ -151,7 +151,7 @@ export const PROPERTIES: INodeProperties[] = [
         "name": "Get Many",
         "value": "list",
         "action": "Get many cards",
-        "description": "Lists cards of all boards, ordered by id; with crmBoardListId, the cards of one stage, ordered by position. search matches name and description"
+        "description": "Lists cards of all boards, ordered by id; with crmBoardListId, the cards of one stage, ordered by position. search matches name and description. A page by number whose contacts have more than 32 MiB is refused with perPage."
       },
       {
         "name": "Lose",

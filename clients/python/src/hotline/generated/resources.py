@@ -61,8 +61,8 @@ class Boards(Resource):
     def get(self, board_id: int, *, timeout: float | None = None, max_retries: int | None = None) -> t.BoardWithStages:
         """Get a board with its stages and first cards. Returns a board, archived or not, with its stages from
         left to right. Each stage has its number of cards and its first cards: together at most 1,000 cards
-        and 10,000 contacts, shared between the stages, with at least one card each. Requires the permission
-        `crm` `GET`.
+        and 10,000 contacts, shared between the stages, with at least one card each; fewer if these contacts
+        have more than 32 MiB. Requires the permission `crm` `GET`.
         """
         request = Request("getBoard", "GET", f"/api/v1/crm/boards/{segment(board_id)}")
         result: t.BoardWithStages = self._transport.data(request, Options(timeout=timeout, max_retries=max_retries))
@@ -85,7 +85,8 @@ class Boards(Resource):
 
     def list_cards(self, board_id: int, *, per_page: int | None = None, order: Literal["asc", "desc"] | None = None, cursor: str | None = None, crm_board_list_id: int | None = None, assigned_to_user_id: int | None = None, contact_id: int | None = None, status_id: int | None = None, business_id: int | None = None, origin_id: int | None = None, ticket_id: int | None = None, won: bool | None = None, lost: bool | None = None, search: str | None = None, due_from: Union[str, datetime] | None = None, due_to: Union[str, datetime] | None = None, created_from: Union[str, datetime] | None = None, created_to: Union[str, datetime] | None = None, updated_from: Union[str, datetime] | None = None, updated_to: Union[str, datetime] | None = None, timeout: float | None = None, max_retries: int | None = None) -> Pages[t.Card]:
         """List the cards of a board. Lists the cards of a board, ordered by id; with `crmBoardListId`, the cards
-        of one stage, ordered by position. Requires the permission `crm` `GET`.
+        of one stage, ordered by position. A page by number whose contacts have more than 32 MiB is refused
+        with `perPage`. Requires the permission `crm` `GET`.
 
         :param per_page: Page size; invalid values count as 100
         :param order: Sort order: `asc` or `desc`.
@@ -458,7 +459,8 @@ class Cards(Resource):
 
     def list(self, *, per_page: int | None = None, order: Literal["asc", "desc"] | None = None, cursor: str | None = None, board_id: int | None = None, crm_board_list_id: int | None = None, assigned_to_user_id: int | None = None, contact_id: int | None = None, status_id: int | None = None, business_id: int | None = None, origin_id: int | None = None, ticket_id: int | None = None, won: bool | None = None, lost: bool | None = None, search: str | None = None, due_from: Union[str, datetime] | None = None, due_to: Union[str, datetime] | None = None, created_from: Union[str, datetime] | None = None, created_to: Union[str, datetime] | None = None, updated_from: Union[str, datetime] | None = None, updated_to: Union[str, datetime] | None = None, timeout: float | None = None, max_retries: int | None = None) -> Pages[t.Card]:
         """List cards. Lists cards of all boards, ordered by id; with `crmBoardListId`, the cards of one stage,
-        ordered by position. `search` matches name and description. Requires the permission `crm` `GET`.
+        ordered by position. `search` matches name and description. A page by number whose contacts have more
+        than 32 MiB is refused with `perPage`. Requires the permission `crm` `GET`.
 
         :param per_page: Page size; invalid values count as 100
         :param order: Sort order: `asc` or `desc`.
