@@ -16,6 +16,22 @@ use crate::support::{Api, TestApp};
 
 const PATH: &str = "/contacts";
 
+/// The marketing fields of a contact: free texts of up to ten thousand characters.
+pub const MARKETING_FIELDS: [&str; 12] = [
+    "sourceUrl",
+    "sourceId",
+    "headline",
+    "mediaType",
+    "mediaUrl",
+    "utmSource",
+    "utmMedium",
+    "utmCampaign",
+    "utmId",
+    "fbclid",
+    "gclid",
+    "ctwaClid",
+];
+
 /// The `identities` of a contact that has this number and no other identity, or none if it is null.
 fn identities(number: &Value) -> Value {
     let known =
@@ -30,29 +46,9 @@ fn bare(shown: &Value, name: &str) -> Value {
         "createdAt": shown["createdAt"], "updatedAt": shown["updatedAt"],
         "identities": identities(&shown["number"]), "mergeSuggestions": [],
     });
-    for field in [
-        "number",
-        "numberCountry",
-        "email",
-        "code",
-        "cpfCnpj",
-        "origin",
-        "profilePicUrl",
-        "socialUsername",
-        "lid",
-        "sourceUrl",
-        "sourceId",
-        "headline",
-        "mediaType",
-        "mediaUrl",
-        "utmSource",
-        "utmMedium",
-        "utmCampaign",
-        "utmId",
-        "fbclid",
-        "gclid",
-        "ctwaClid",
-    ] {
+    let others =
+        ["number", "numberCountry", "email", "code", "cpfCnpj", "origin", "profilePicUrl", "socialUsername", "lid"];
+    for field in others.into_iter().chain(MARKETING_FIELDS) {
         bare[field] = Value::Null;
     }
     bare

@@ -2,6 +2,7 @@
 
 use serde_json::{Value, json};
 
+use crate::contacts::MARKETING_FIELDS;
 use crate::steps::{id, ids, listed};
 use crate::support::TestApp;
 
@@ -30,22 +31,8 @@ async fn a_blank_optional_text_is_null_and_clears_the_field() {
 #[actix_web::test]
 async fn marketing_fields_are_free_text_and_long_ones_of_visitors_are_cut() {
     let app = TestApp::shared().await;
-    let names = [
-        "sourceUrl",
-        "sourceId",
-        "headline",
-        "mediaType",
-        "mediaUrl",
-        "utmSource",
-        "utmMedium",
-        "utmCampaign",
-        "utmId",
-        "fbclid",
-        "gclid",
-        "ctwaClid",
-    ];
     let (fits, too_long) = ("é".repeat(10_000), "é".repeat(10_001));
-    for name in names {
+    for name in MARKETING_FIELDS {
         let made = app.api.post("/contacts", json!({"name": "M", name: fits.clone()})).await;
         assert_eq!(made.data(201)[name], fits, "{name}");
         assert_eq!(

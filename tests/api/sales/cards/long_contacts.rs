@@ -4,27 +4,12 @@
 use serde_json::{Map, Value, json};
 
 use super::{Board, CARDS, read, three_stages};
+use crate::contacts::MARKETING_FIELDS;
 use crate::events::removed::wait_for_cascades;
 use crate::events::{after, newest};
 use crate::plain::created;
 use crate::steps::{id, ids};
 use crate::support::{OwnApp, TestApp};
-
-/// The texts of a contact without a shorter limit than ten thousand characters.
-const TEXTS: [&str; 12] = [
-    "sourceUrl",
-    "sourceId",
-    "headline",
-    "mediaType",
-    "mediaUrl",
-    "utmSource",
-    "utmMedium",
-    "utmCampaign",
-    "utmId",
-    "fbclid",
-    "gclid",
-    "ctwaClid",
-];
 
 /// Contacts of each card: together some 1.4 MB.
 const CONTACTS: usize = 3;
@@ -40,7 +25,8 @@ async fn create_long_contacts(app: &TestApp) -> Vec<i64> {
     let text = "😀".repeat(10_000);
     let mut contacts = Vec::new();
     for number in 0..CONTACTS {
-        let mut body: Map<String, Value> = TEXTS.iter().map(|field| ((*field).to_owned(), json!(text))).collect();
+        let mut body: Map<String, Value> =
+            MARKETING_FIELDS.iter().map(|field| ((*field).to_owned(), json!(text))).collect();
         body.insert("name".to_owned(), json!(format!("Long {number}")));
         contacts.push(created(&app.api, "/contacts", Value::Object(body)).await);
     }
